@@ -122,7 +122,7 @@ describe("a container killer", () => {
         policy: () => testPolicy({ releaseMarginMs: 60_000 }),
       });
       const pod = { uid, namespace: "default", name: "a" };
-      const request = { pod, gracePeriodSeconds: 0, ownGracePeriodSeconds: 0, since: Date.now() + 1_000 };
+      const request = { pod, gracePeriodSeconds: 0, ownGracePeriodSeconds: 0, sending: () => true };
       const result = await killer.kill(request, new AbortController().signal);
       expect(result).toMatchObject({ kind: "accepted" });
       if (result.kind === "accepted") expect(await result.ended).toMatchObject({ kind: "stopped" });

@@ -284,8 +284,8 @@ export const evictionMutations: readonly Mutation[] = [
   {
     name: "stops: StopContainer is not recorded before it is sent",
     file: `${eviction}/act/eviction-sender.ts`,
-    from: "if (!onSending()) {",
-    to: 'if (name !== "containerStop" && !onSending()) {',
+    from: "task.withdrawn !== undefined || !onSending()",
+    to: 'task.withdrawn !== undefined || (name !== "containerStop" && !onSending())',
     promise: truth,
     seed: 41,
   },

@@ -1,6 +1,7 @@
 import { isUncertain } from "@nodekeeper/api/decide";
 import { claimOfEnd, falsehoods, type LostEvidence, type Statements } from "../../support/endings/claims.ts";
 import type { Truth } from "../../support/endings/truth.ts";
+import type { FaultRates } from "../world/faults.ts";
 import { type History, isEvictionRequest, REWRITTEN_MS } from "../world/history.ts";
 import type { PodTruth } from "../world/pod-truths.ts";
 import { LONGEST_GRACE_S } from "../world/settings.ts";
@@ -28,6 +29,8 @@ export const truth: readonly Rule[] = [
           return [
             `${pod.name}: ${found.map((each) => each.join("; ")).join("; or ")}. It says: ${said.verdict}`,
           ];
+        const mistimed = mistimedDeletion(world, pod, said);
+        if (mistimed) return [`${pod.name}: ${mistimed}`];
         const isStated =
           pod.goneAt === undefined || !said.hasHistory || /pod (found )?deleted/i.test(said.page);
         return isStated ? [] : [`${pod.name} is gone, of which nothing is said: ${said.verdict}`];
@@ -58,6 +61,24 @@ function ofLastStop(said: Statements): Statements {
     eviction: outcomes[stop],
     page: withoutStops(page).replaceAll(/^.*before its eviction was (sent|accepted).*$/gm, ""),
   };
+}
+
+const NOT_WATCHED = /Pod deleted between (\S+) and (\S+?),? while the agent was not watching/;
+// A message that takes this long is none of the slow ones.
+const QUICK_MS = 100;
+
+/** Returns why the times between which a pod is said to have been deleted are wrong. Undefined if they are not. */
+function mistimedDeletion(
+  { machine, plan: { faults }, faults: met }: World,
+  { goneAt }: PodTruth,
+  { page }: Statements,
+): string | undefined {
+  const [, from = "", to = ""] = NOT_WATCHED.exec(page) ?? [];
+  if (from === "" || goneAt === undefined || met.wallSteps) return undefined;
+  const gone = machine.wallAtStart + goneAt;
+  const lateMs = QUICK_MS + (faults.slow > 0 ? faults.slowestMs : 0);
+  if (Date.parse(from) <= gone + lateMs && gone <= Date.parse(to)) return undefined;
+  return `it was deleted at ${new Date(gone).toISOString()}, not between ${from} and ${to}`;
 }
 
 function withoutStops(page: string): string {
@@ -216,7 +237,7 @@ function lostAbout(world: World, pod: PodTruth): LostEvidence {
     response: isUnanswered || (isResponseLost && !isResponseKept(world, pod)),
     records:
       isDead(endedAt, recordedAt) ||
-      isForgotten(createdAt, recordedAt) ||
+      isForgotten(createdAt, recordedAt + blindnessMs(world)) ||
       isUnsaved(history, endedAt, recordedAt) ||
       isUnwritten(world, pod) ||
       machine.wallOffset !== 0 ||
@@ -229,19 +250,33 @@ const LONGEST_BLINDNESS_MS = 30_000;
 // Bookmarks are missing for so long until a watch is given up.
 const STALL_MS = 180_000;
 
-/** Returns whether a pod may have come and gone while the agent's watch of pods was not open. */
-function wasPerhapsUnseen(
-  { createdAt, endedAt, goneAt = endedAt }: PodTruth,
-  { history, plan: { faults } }: World,
-): boolean {
-  const isRefused = Object.values(faults.refusals).some((share) => share > 0) || faults.expiredWatches > 0;
+/** Returns how long the agent's watch of pods may miss what happens, by faults other than outages. */
+function blindnessMs({ plan: { faults } }: World): number {
   const isStalled = Number.isFinite(faults.stalledWatches);
-  const slowMs = faults.slow > 0 ? faults.slowestMs : 0;
-  const longestMs = LONGEST_BLINDNESS_MS + slowMs + (isStalled ? STALL_MS : 0);
-  if ((isRefused || isStalled || Number.isFinite(faults.cutWatches)) && goneAt - createdAt < longestMs)
-    return true;
+  return isRefused(faults) || isStalled || Number.isFinite(faults.cutWatches)
+    ? longestBlindnessMs(faults)
+    : 0;
+}
+
+function isRefused({ refusals, expiredWatches }: FaultRates): boolean {
+  return Object.values(refusals).some((share) => share > 0) || expiredWatches > 0;
+}
+
+function longestBlindnessMs({ slow, slowestMs, stalledWatches }: FaultRates): number {
+  const slowMs = slow > 0 ? slowestMs : 0;
+  return LONGEST_BLINDNESS_MS + slowMs + (Number.isFinite(stalledWatches) ? STALL_MS : 0);
+}
+
+/** Returns whether a pod may have come and gone while the agent's watch of pods was not open. */
+function wasPerhapsUnseen({ createdAt, endedAt, goneAt = endedAt }: PodTruth, world: World): boolean {
+  const {
+    history,
+    plan: { faults },
+  } = world;
+  if (goneAt - createdAt < blindnessMs(world)) return true;
+  const longestMs = longestBlindnessMs(faults);
   // The watch may have ended before an outage, and what is tried after it may be refused by chance.
-  const afterMs = isRefused ? 2 * longestMs : longestMs;
+  const afterMs = isRefused(faults) ? 2 * longestMs : longestMs;
   let [from, to] = [0, Number.NEGATIVE_INFINITY];
   for (const outage of history.apiOutages) {
     if (outage.from - longestMs > to) from = outage.from - longestMs;

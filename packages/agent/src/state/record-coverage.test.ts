@@ -1,7 +1,7 @@
 import { cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { FakeClock, silentLogger } from "@nodekeeper/core/lib";
+import { FakeClock, readBootTime, silentLogger } from "@nodekeeper/core/lib";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { EvictionStore, StateCopy, StateDatabase } from "./index.ts";
 
@@ -95,7 +95,17 @@ describe("the coverage of records", () => {
     expect(database.coverage.get().gaps).toMatchObject([{ from, to: clock.now() }]);
   });
 
+  it("has a gap since the database was created where the machine went down before any record was kept", async () => {
+    const from = clock.now();
+    await clock.step(20_000);
+    kill("next boot");
+    expect(database.coverage.get()).toMatchObject({ since: from, gaps: [{ from, to: clock.now() }] });
+  });
+
   it("of a copy has the gap of an agent that still can't write, and leaves its directory alone", async () => {
+    database.close();
+    // A copy is opened in the machine's own boot.
+    database = open(readBootTime()?.id);
     const from = clock.now();
     database.coverage.interrupted(from);
     await clock.step(500_000);

@@ -25,7 +25,7 @@ export interface StoredCoverage {
 export interface LastEnd {
   /** Value of `GapMarker`. Undefined if all records were written. */
   unwrittenSince: number | undefined;
-  /** Time of the last write in the database. Undefined if it is new. */
+  /** Time of the last write of records in the database. Undefined if there was none. */
   savedAt: number | undefined;
   /** Whether later writes may be missing from the database. */
   mayHaveLostCommits: boolean;
@@ -61,6 +61,7 @@ export class RecordCoverage {
   readonly #marker: GapMarker | undefined;
   readonly #clock: Clock;
   #stored: StoredCoverage;
+  readonly #isNew: boolean;
   /** Whether there are changes to store. */
   #isChanged = false;
   #isMarked = false;
@@ -69,7 +70,9 @@ export class RecordCoverage {
     this.#connection = connection;
     this.#marker = marker;
     this.#clock = clock;
-    this.#stored = read(connection) ?? this.#first();
+    const stored = read(connection);
+    this.#isNew = stored === undefined;
+    this.#stored = stored ?? this.#first();
   }
 
   /** Records how the previous agent ended. Must be called once, before any write. The next transaction stores it. */
@@ -79,8 +82,8 @@ export class RecordCoverage {
     if (isDamaged) this.addGap({ from: this.#stored.since, to: now, why: whys.damaged });
     if (unwrittenSince !== undefined) this.addGap({ from: unwrittenSince, to: now, why: whys.unwritten });
     const last = Math.max(savedAt ?? 0, aliveAt ?? 0);
-    if (savedAt !== undefined && mayHaveLostCommits) {
-      this.addGap({ from: savedAt, to: now, why: whys.lostCommits });
+    if (mayHaveLostCommits && !this.#isNew) {
+      this.addGap({ from: savedAt ?? this.#stored.since, to: now, why: whys.lostCommits });
     } else if (aliveAt !== undefined && now - last > LONGEST_SILENCE_MS) {
       this.addGap({ from: last, to: now, why: whys.silence });
     }

@@ -42,8 +42,8 @@ export class ContainedHandler {
     return version;
   }
 
-  countBookmark(): void {
-    this.#metrics.watchEvents.inc({ resource: this.#resource, type: "BOOKMARK" });
+  bookmark(): void {
+    this.#contain("BOOKMARK", undefined, () => this.#handler.onBookmark?.());
   }
 
   #contain(type: string, object: KubeObject | undefined, call: () => unknown): void {

@@ -286,6 +286,8 @@ export interface WatchHandler {
   onDelete(object: KubeObject): void;
   /** Called when a watch opens: the first one, or one that follows another. */
   onOpen?(): void;
+  /** Called at a bookmark, which the API server sends about once a minute: all changes before it were delivered. */
+  onBookmark?(): void;
   /** See WatchOptions.knownVersion. */
   knownVersion?(head: string): string | undefined;
 }

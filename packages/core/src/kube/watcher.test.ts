@@ -1,8 +1,7 @@
 import { getEventListeners } from "node:events";
 import { until } from "@nodekeeper/testing/until";
-import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { FakeClock, silentLogger } from "../lib/index.ts";
-import { ContainedHandler } from "./contained-handler.ts";
 import {
   clientOf,
   type Exchange,
@@ -89,12 +88,11 @@ const watchAfter = async (restarts: number) => {
 };
 /** Starts a watcher whose first watch has received a bookmark of version 40. */
 const startWithBookmark = async () => {
-  const bookmarks = vi.spyOn(ContainedHandler.prototype, "countBookmark");
-  onTestFinished(() => bookmarks.mockRestore());
-  const watcher = start();
+  let bookmarks = 0;
+  const watcher = start({ onBookmark: () => void bookmarks++ });
   const watch = await nthWatch(1);
   watch.write(line("BOOKMARK", { metadata: { resourceVersion: "40" } }));
-  await until("the bookmark is there", () => bookmarks.mock.calls.length === 1);
+  await until("the bookmark is there", () => bookmarks === 1);
   return { watcher, watch };
 };
 

@@ -236,7 +236,7 @@ export class Watcher implements Runnable {
     const { type, object } = event;
     if (type === "BOOKMARK") {
       this.#sendsBookmarks = true;
-      this.#handler.countBookmark();
+      this.#handler.bookmark();
     } else if (type === "DELETED") this.#handler.delete(object);
     else this.#handler.upsert(type, object);
     if (object.metadata.resourceVersion) this.#resourceVersion = object.metadata.resourceVersion;

@@ -55,11 +55,12 @@ function deleteOptionsOf({ pod: { uid }, resourceVersion, gracePeriodSeconds }: 
 }
 
 async function attempt(
-  { pod }: KillRequest,
+  { pod, sending }: KillRequest,
   rights: CallRights,
   signal: AbortSignal,
   send: () => Promise<string>,
 ): ReturnType<Killer["kill"]> {
+  if (!sending()) return { kind: "unsent" };
   try {
     return { kind: "accepted", message: await send() };
   } catch (error) {

@@ -57,7 +57,7 @@ class TestRuntime {
 
   request(changes: Partial<KillRequest> = {}): KillRequest {
     const pod = { uid: "web", namespace: "default", name: "web" };
-    return { pod, gracePeriodSeconds: null, ownGracePeriodSeconds: 30, ...changes };
+    return { pod, gracePeriodSeconds: null, ownGracePeriodSeconds: 30, sending: () => true, ...changes };
   }
 }
 

@@ -69,8 +69,8 @@ export class EvictionSender {
 
   /**
    * Makes one attempt. Throws only the signal's reason.
-   * @param onSending called right before a request is sent. If it returns false, the request could not be recorded and
-   * is not sent.
+   * @param onSending called right before a request is sent. If it returns false, the request could not be recorded, or the
+   * eviction has ended, and it is not sent.
    */
   async send(task: EvictionTask, onSending: () => boolean, signal: AbortSignal): Promise<NextStep> {
     const fresh = await this.read(task, signal);
@@ -116,7 +116,7 @@ export class EvictionSender {
   /** Returns the next step after a killer's result. */
   ended(
     task: EvictionTask,
-    result: Exclude<KillResult, { kind: "accepted" }>,
+    result: Exclude<KillResult, { kind: "accepted" | "unsent" }>,
     graceSeconds: number,
   ): NextStep {
     switch (result.kind) {
@@ -165,12 +165,8 @@ export class EvictionSender {
       return { ...end("failed", message), isForbidden: true };
     }
     const before = task.requests;
-    task.requests = "underWay";
+    const graceSeconds = graceOf(task, pod);
     task.stopsContainers = name === "containerStop";
-    if (!onSending()) {
-      task.requests = before;
-      return { kind: "again", ...UNRECORDED, graceSeconds: graceOf(task, pod) };
-    }
     const result = await killer.kill(
       {
         pod: task.pod,
@@ -178,12 +174,21 @@ export class EvictionSender {
         gracePeriodSeconds: task.gracePeriodSeconds,
         ownGracePeriodSeconds: pod.gracePeriodSeconds,
         containers: task.containers,
+        sending: () => {
+          // It may have been withdrawn while its containers were read.
+          if (task.withdrawn !== undefined || !onSending()) return false;
+          task.requests = "underWay";
+          return true;
+        },
       },
       signal,
     );
+    if (result.kind === "unsent") {
+      if (task.withdrawn !== undefined) return end("withdrawn", task.withdrawn);
+      return { kind: "again", ...UNRECORDED, graceSeconds };
+    }
     metrics.kills.inc({ killer: name, result: labelOf(result) });
     this.health.permitted();
-    const graceSeconds = graceOf(task, pod);
     if (result.kind !== "accepted") {
       task.requests = before;
       return this.ended(task, result, graceSeconds);

@@ -4,13 +4,18 @@ import { type TestEvictor, testEvictors, victim } from "../testing/evictor-setup
 import { ContainerKiller } from "./container-killer.ts";
 
 const setupEvictor = testEvictors();
+const withdrawn = { uid: "web", namespace: "default", name: "web" };
 
 /** The containers of one pod in a runtime, and an evictor that stops them. */
 class StoppedPod {
   readonly states = new Map<string, ContainerStatus["state"]>();
   readonly stopCalls: string[] = [];
   readonly test: TestEvictor;
+  /** Stages of progress, as they were recorded. */
+  readonly progress: string[] = [];
   onStop: (id: string) => Promise<void> = async (id) => void this.states.set(id, "exited");
+  /** What a reading of the containers waits for. */
+  onRead: (signal: AbortSignal | undefined) => Promise<void> = async () => {};
 
   constructor(...running: string[]) {
     for (const id of running) this.states.set(id, "running");
@@ -22,11 +27,17 @@ class StoppedPod {
             await this.onStop(id);
           },
         },
-        statuses: { getNewerThan: async () => this.#entry() },
+        statuses: {
+          getNewerThan: async (_uid, _time, signal) => {
+            await this.onRead(signal);
+            return this.#entry();
+          },
+        },
         clock,
         policy: () => policy,
       }),
     ]);
+    this.test.ledger.onProgress(({ stage }) => this.progress.push(stage) > 0);
     this.test.killer = "containerStop";
   }
 
@@ -64,6 +75,53 @@ describe("an eviction that stops containers", () => {
       message: "no container of the pod was running",
     });
     expect(pod.test.forgotten).toEqual([]);
+  });
+
+  it("is recorded as sent only when StopContainer is called", async () => {
+    const pod = new StoppedPod("app");
+    const stages: string[][] = [];
+    pod.onRead = async () => void stages.push([...pod.progress]);
+    pod.onStop = async (id) => {
+      stages.push([...pod.progress]);
+      pod.states.set(id, "exited");
+    };
+    await pod.test.evict(victim("web"));
+    expect(stages.slice(0, 2)).toEqual([[], ["sending"]]);
+  });
+
+  it("is not recorded as sent if the agent ends while it reads the containers", async () => {
+    const pod = new StoppedPod("app");
+    pod.onRead = (signal) =>
+      new Promise((_resolve, reject) => signal?.addEventListener("abort", () => reject(signal.reason)));
+    await pod.test.evict(victim("web"));
+    await pod.test.stop();
+    expect(pod.stopCalls).toEqual([]);
+    expect(pod.progress).toEqual([]);
+  });
+
+  it.each([
+    [
+      "is withdrawn",
+      (test: TestEvictor) =>
+        test.evictor.withdraw([{ ...withdrawn, stage: "started", reason: "memory 0.7 <= threshold 0.8" }]),
+      { result: "withdrawn", sent: false, message: "memory 0.7 <= threshold 0.8" },
+    ],
+    [
+      "ends with its pod",
+      (test: TestEvictor) => test.remove("web"),
+      { result: "superseded", sent: false, message: "pod deleted before its eviction was sent" },
+    ],
+  ])("that %s while it reads the containers stops none of them", async (_name, act, outcome) => {
+    const pod = new StoppedPod("app");
+    const { promise, resolve } = Promise.withResolvers<void>();
+    pod.onRead = () => promise;
+    await pod.test.evict(victim("web"));
+    act(pod.test);
+    resolve();
+    await pod.test.clock.step(0);
+    expect(pod.stopCalls).toEqual([]);
+    expect(pod.progress).toEqual([]);
+    expect(pod.test.outcome()).toMatchObject(outcome);
   });
 
   it("of which none runs is no failure of the killer, however often", async () => {

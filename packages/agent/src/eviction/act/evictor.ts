@@ -169,7 +169,8 @@ export class PodEvictor implements Runnable {
       this.#tasks.end(task, { result: "withdrawn", message: task.withdrawn });
     } else {
       // Limits count only recorded evictions: an eviction that can't be recorded is not sent.
-      this.#advance(task, await sender.send(task, () => this.#tasks.sending(task), signal));
+      const onSending = () => this.#tasks.isUnderWay(task) && this.#tasks.sending(task);
+      this.#advance(task, await sender.send(task, onSending, signal));
     }
     if (task.isGone) pods.forget(uid);
   }

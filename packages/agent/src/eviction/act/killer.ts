@@ -27,6 +27,8 @@ export interface KillRequest {
   ownGracePeriodSeconds: number;
   /** IDs of the containers to stop, from an earlier attempt; undefined for all running ones. */
   containers?: ReadonlySet<string> | undefined;
+  /** Called right before the eviction is sent. If it returns false, nothing may be sent, and the result is `unsent`. */
+  sending: () => boolean;
 }
 
 /** The result of an attempt, with a message for operators such as "POST eviction: accepted". */
@@ -40,6 +42,8 @@ export type KillResult =
   | { kind: "deleted"; seen: string }
   /** The containers to stop had exited before this attempt. The pod exists, and the kubelet may restart them. */
   | { kind: "exited"; seen: string }
+  /** `KillRequest.sending` returned false. */
+  | { kind: "unsent" }
   | KillEnd;
 
 export type KillEnd =

@@ -78,6 +78,7 @@ function requestFor(pod: KubeObject, changes: Partial<KillRequest> = {}): KillRe
     resourceVersion,
     gracePeriodSeconds: null,
     ownGracePeriodSeconds: 30,
+    sending: () => true,
     ...changes,
   };
 }

@@ -52,8 +52,13 @@ export class PodWatch implements NodePods, Runnable {
         fieldSelector: `spec.nodeName=${nodeName}`,
         handler: {
           onReplace: (objects) => this.#replace(objects),
-          onUpsert: (object) => this.#upsert(object),
+          onUpsert: (object) => {
+            options.observer?.heard();
+            this.#upsert(object);
+          },
+          onBookmark: () => options.observer?.heard(),
           onDelete: (object) => {
+            options.observer?.heard();
             this.#gone.delete(object.metadata.uid ?? "");
             this.#delete(object.metadata.uid, object);
           },

@@ -143,6 +143,32 @@ describe("the history of a node's pods", () => {
     await second.stop();
   });
 
+  it("knows a pod whose end was missed to exist until the watch last delivered something, also after a restart", async () => {
+    const first = new Life();
+    first.see("a").see("b");
+    first.history.listed(new Set(["a", "b"]));
+    await clock.step(10_000);
+    first.history.heard();
+    const heardAt = clock.now();
+    // The watch has been lost since, and what the runtime reports is stored.
+    await clock.step(20_000);
+    await first.event("b", { container: app, exitCode: 1 });
+    // A list in its place has a change of another pod, and not this one.
+    first.see("b", { phase: "Failed" });
+    first.history.listed(new Set(["b"]));
+    await first.stop();
+    expect(read("a")).toMatchObject({ lastKnownAt: heardAt, leftAt: clock.now() });
+
+    const listedAt = clock.now();
+    await clock.step(20_000);
+    const second = new Life();
+    await clock.step(20_000);
+    await second.event("b", { container: app, exitCode: 1 });
+    second.history.listed(new Set());
+    await second.stop();
+    expect(read("b")).toMatchObject({ lastKnownAt: listedAt, leftAt: clock.now() });
+  });
+
   it("continues in the lifecycle log where an earlier agent was", async () => {
     const first = new Life();
     first.see("web");

@@ -37,6 +37,8 @@ export interface PodObserver {
   left(uid: string, last: KubeObject | undefined): void;
   /** A list is complete: these are all pods of the node. */
   listed(uids: ReadonlySet<string>): void;
+  /** The watch has delivered an event or a bookmark: all changes before it are known. */
+  heard(): void;
 }
 
 export interface PodHistoryOptions {
@@ -68,7 +70,8 @@ const OOM_KILLED = "OOMKilled";
  * was deleted, and how its containers exited. The sources are the watch of pods and pod lifecycle events, merged by
  * container ID. The history is kept in the state database as long as the records of eviction.
  *
- * 1. A pod that was deleted while the agent was not running is found by the first list; `lastKnownAt` is then set.
+ * 1. A pod that was deleted while the agent was not watching is found by the next list. `lastKnownAt` is then when the watch
+ *    last delivered anything, also of an earlier agent.
  * 2. Each OOM kill is reported to `onOomKill` once, even across restarts of the agent.
  * 3. While the state database can't be written, the newest 2,000 pod changes and 2,000 events are kept in memory.
  */
@@ -87,6 +90,7 @@ export class PodHistory implements PodObserver, Runnable {
   #startedAt = 0;
   /** The time until which the history from before the agent's start is complete; null once the watch is synced. */
   #watchedBefore: number | null = null;
+  /** The time until which the history of this agent is complete, once the watch is synced. */
   #heardAt = 0;
 
   constructor(options: PodHistoryOptions) {
@@ -116,7 +120,6 @@ export class PodHistory implements PodObserver, Runnable {
     const { uid, namespace, name } = pod;
     const { clock } = this.#options;
     const now = clock.now();
-    this.#heardAt = now;
     const { labels: _labels, annotationKeys: _keys, ...kept } = pod;
     let entry = this.#present.get(uid);
     const ending = refined(endingOf(object), entry?.ending, now);
@@ -160,6 +163,10 @@ export class PodHistory implements PodObserver, Runnable {
     this.#forgetAliases(0);
     // From now on this agent's watch keeps the history complete.
     this.#watchedBefore = null;
+    this.heard();
+  }
+
+  heard(): void {
     this.#heardAt = this.#options.clock.now();
   }
 
@@ -287,11 +294,11 @@ export class PodHistory implements PodObserver, Runnable {
   }
 
   #write(): void {
-    const { store, settings, clock } = this.#options;
+    const { store, settings } = this.#options;
     const change = {
       pods: [...this.#unsavedPods.values()].map(storedOf),
       events: this.#unsavedEvents.items,
-      watchedAt: this.#watchedBefore ?? clock.now(),
+      watchedAt: this.#watchedBefore ?? this.#heardAt,
       cursor: this.#cursor,
     };
     store.save(change, { maxAgeMs: settings().maxAge, mostLeft: MOST_LEFT });

@@ -107,6 +107,7 @@ export class TestEvictor implements NodePods {
     const killer: Killer = {
       name: "evictionApi",
       kill: async (request, signal) => {
+        if (!request.sending()) return { kind: "unsent" };
         this.kills.push(request);
         return await this.onKill(request, signal);
       },
