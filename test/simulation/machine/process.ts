@@ -39,6 +39,7 @@ export class Process {
   // Faster than to enter the storage each time.
   readonly #enter = running.run(this, () => AsyncLocalStorage.snapshot());
   #isFrozen = false;
+  #thawedAt = Number.NEGATIVE_INFINITY;
   #edgesLeft = Number.POSITIVE_INFINITY;
   #onDeath: (() => void)[] = [];
 
@@ -110,7 +111,13 @@ export class Process {
   thaw(): void {
     if (!this.#isFrozen) return;
     this.#isFrozen = false;
+    this.#thawedAt = this.scheduler.now;
     for (const callback of this.#held.splice(0)) this.after(0, callback);
+  }
+
+  /** Whether what happens now has waited while it was frozen. */
+  get isCatchingUp(): boolean {
+    return this.#thawedAt === this.scheduler.now;
   }
 
   get isFrozen(): boolean {

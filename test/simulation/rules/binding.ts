@@ -105,7 +105,7 @@ export const binding: readonly Rule[] = [
         for (; seen < lists.length; seen++) {
           const { at, claims } = lists[seen]!;
           const before = lists[seen - 1];
-          if (!before?.isAnswered || isBetween(forgottenAt, before.at, at)) continue;
+          if (!before?.isAnswered || before.isLate || isBetween(forgottenAt, before.at, at)) continue;
           if (history.lives.some((life) => isBetween(life.startedAt, before.at, at))) continue;
           for (const { uid, allocatedAt } of claims) {
             const earlier = before.claims.find((each) => each.uid === uid);

@@ -27,6 +27,8 @@ export interface ToldList {
   /** Virtual milliseconds. */
   at: number;
   claims: readonly { uid: string; allocatedAt: string }[];
+  /** Whether the driver was frozen when it was sent: the agent that sent it may have ended since. */
+  isLate: boolean;
   /** Whether the driver has answered. */
   isAnswered: boolean;
 }
@@ -85,7 +87,7 @@ export class BindingDriver extends DriverActor {
     return {
       onAllocations: async (claims, signal) => {
         // The agent may not learn that the driver was told.
-        const list = this.#tell(claims);
+        const list = this.#tell(claims, process.isCatchingUp);
         await this.hesitate(process, signal);
         list.isAnswered = true;
       },
@@ -106,14 +108,14 @@ export class BindingDriver extends DriverActor {
     this.#detachOthers();
   }
 
-  #tell(claims: readonly ClaimToBind[]): ToldList {
+  #tell(claims: readonly ClaimToBind[], isLate: boolean): ToldList {
     const told = claims.map(({ uid, allocatedAt, devices }) => ({
       uid,
       allocatedAt: textOf(allocatedAt),
       devices,
     }));
     this.#told = new Set(told.map(({ uid }) => uid));
-    const list = { at: this.machine.scheduler.now, claims: told, isAnswered: false };
+    const list = { at: this.machine.scheduler.now, claims: told, isLate, isAnswered: false };
     this.toldLists.push(list);
     this.history.note(
       this.name,

@@ -35,9 +35,9 @@ export class ObjectWatch {
     this.#contests = new Contests(options.clock);
   }
 
-  /** Records the response to a write of the agent. */
-  wrote(part: ApplyPart, answer: KubeObject): void {
-    this.#ownership.wrote(part, answer);
+  /** See `Ownership.expect`. */
+  expect(part: ApplyPart, object: KubeObject | undefined): void {
+    this.#ownership.expect(part, object);
   }
 
   /** Starts the watch unless it has been started. */

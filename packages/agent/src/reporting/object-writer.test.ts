@@ -206,6 +206,30 @@ it("withdraws what the first write may have published, although its response was
   expect(last(applies)).not.toContain("first");
 });
 
+it("takes back what a late write of an earlier agent process adds to a part that this one has not written", async () => {
+  const { clock, server, applies, watches, report } = await setUp();
+  server.live = labelled(undefined, 0);
+  server.stored = () => labelled("new", 5);
+  await report("p", "new", node);
+  const before = applies.length;
+  const arrived = {
+    manager: "nodekeeper",
+    operation: "Apply",
+    subresource: "status",
+    time: "2026-01-01T00:00:03Z",
+    fieldsV1: { "f:status": { "f:capacity": { "f:example.com/widget": {} } } },
+  };
+  const { metadata } = labelled("new", 5);
+  const managedFields = [...metadata.managedFields!, arrived];
+  const status = { capacity: { "example.com/widget": "1" } };
+  watches
+    .find(({ kind }) => kind === "Node")!
+    .handler.onUpsert({ metadata: { ...metadata, managedFields }, status });
+  await clock.step(60_000);
+  expect(applies.slice(before)).toHaveLength(1);
+  expect(last(applies)).not.toContain("widget");
+});
+
 /** The Node with a label that the agent's field manager applied, or without. */
 function labelled(value: string | undefined, second: number): KubeObject {
   const managedFields = [

@@ -229,7 +229,10 @@ export class ObjectWriter {
     try {
       const remote = this.#remote(await this.#resolve(signal));
       const live = await remote.read(signal);
-      for (const part of applyParts) this.#parts[part].saw(live);
+      for (const part of applyParts) {
+        this.#parts[part].saw(live);
+        this.#watch.expect(part, live);
+      }
       if (live) this.#reportFrozen(live);
       this.#predecessor.read(live, (contents) => this.#publishable(contents).contents);
       return remote;
@@ -372,7 +375,7 @@ export class ObjectWriter {
     this.#writtenAt = clock.now();
     this.#writes++;
     metrics.writes.inc({ object: this.object, part, result: "ok" });
-    this.#watch.wrote(part, answer);
+    this.#watch.expect(part, answer);
     this.#reportFrozen(answer);
   }
 

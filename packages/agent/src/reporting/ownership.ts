@@ -31,9 +31,9 @@ export interface OwnershipLoss {
 
 /**
  * Detects changes by other clients to the agent's fields in one object. Compares the agent's managedFields entries in
- * watch events with those in the responses to its last writes. A client that changes a field removes it from the
- * agent's set. A write of an earlier agent process that arrives late, perhaps after a withdrawal, has another set, a
- * later time or, within the same second, other values.
+ * watch events with those in the responses to its last writes, and before the first write of a part with those that were
+ * read. A client that changes a field removes it from the agent's set. A write of an earlier agent process that arrives
+ * late, perhaps after a withdrawal, has another set, a later time or, within the same second, other values.
  */
 export class Ownership {
   readonly #fieldManager: string;
@@ -47,9 +47,12 @@ export class Ownership {
     this.#repairs = new RepairPace(clock, retryPolicies.objectRepair);
   }
 
-  /** Records the response to a write of the agent. */
-  wrote(part: ApplyPart, answer: KubeObject): void {
-    this.#expected.set(part, this.#ownedIn(answer, part));
+  /**
+   * Records the object as it was read before the agent's first write, and the response to each of its writes. `object` is
+   * undefined if it does not exist.
+   */
+  expect(part: ApplyPart, object: KubeObject | undefined): void {
+    this.#expected.set(part, object ? this.#ownedIn(object, part) : nothing);
   }
 
   /**
