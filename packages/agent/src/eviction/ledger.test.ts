@@ -1,33 +1,70 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { emptyEvictionState } from "@nodekeeper/api/decide";
 import { FakeClock, Registry, silentLogger } from "@nodekeeper/core/lib";
-import { expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it } from "vitest";
 import { EvictionStore, StateDatabase } from "../state/index.ts";
 import { EvictionLedger } from "./ledger.ts";
 import { createEvictionMetrics } from "./metrics.ts";
 import { EvictionRecords } from "./records/records.ts";
 
-it("writes the end of an eviction to the database before any round records it", () => {
-  const directory = mkdtempSync(join(tmpdir(), "nkl-"));
-  const common = { clock: new FakeClock(), log: silentLogger };
-  const database = StateDatabase.open({ directory, ...common });
-  const ledger = () =>
-    new EvictionLedger({
-      records: new EvictionRecords({
-        store: new EvictionStore(database),
-        settings: () => ({ maxAge: 3_600_000, maxSize: 64 * 1024 * 1024 }),
-        ...common,
-      }),
-      signals: { add: () => {}, close: () => {} },
-      bootTime: () => ({ id: "boot", uptimeMs: common.clock.monotonic() }),
-      metrics: createEvictionMetrics(new Registry()),
-      ...common,
-    });
-  const refused = { uid: "web", result: "failed" as const, message: "429: no disruption is allowed now" };
-  ledger().outcome(refused);
-  // A process that is killed calls nothing else. The next one has another ledger.
-  expect(ledger().restore().ended).toEqual([refused]);
+let directory: string;
+let database: StateDatabase;
+let clock: FakeClock;
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "nkl-"));
+  clock = new FakeClock();
+  database = StateDatabase.open({ directory, clock, log: silentLogger });
+});
+afterEach(() => {
   database.close();
   rmSync(directory, { recursive: true });
+});
+
+function recordsOf(): EvictionRecords {
+  return new EvictionRecords({
+    store: new EvictionStore(database),
+    settings: () => ({ maxAge: 3_600_000, maxSize: 64 * 1024 * 1024 }),
+    clock,
+    log: silentLogger,
+  });
+}
+
+/** A ledger as each process has its own. A process that is killed calls nothing else. */
+function newLedger(): EvictionLedger {
+  return new EvictionLedger({
+    records: recordsOf(),
+    signals: { add: () => {}, close: () => {} },
+    bootTime,
+    metrics: createEvictionMetrics(new Registry()),
+    clock,
+    log: silentLogger,
+  });
+}
+
+const bootTime = () => ({ id: "boot", uptimeMs: clock.monotonic() });
+
+it("writes the end of an eviction to the database before any round records it", () => {
+  const refused = { uid: "web", result: "failed" as const, message: "429: no disruption is allowed now" };
+  newLedger().outcome(refused);
+  expect(newLedger().restore().ended).toEqual([refused]);
+});
+
+it("ages evictions by the time that has passed, although the clock was stepped in a life without a round", async () => {
+  const at = clock.now();
+  const evicted = { uid: "web", namespace: "default", ownerUid: null, plugin: "pressure", scope: "memory" };
+  const recent = [{ ...evicted, at, releasedAt: null }];
+  recordsOf().saveState({ ...emptyEvictionState(), at, boot: bootTime(), recent }, []);
+  await clock.step(10_000);
+  const second = newLedger();
+  second.restore();
+  clock.jump(3_600_000);
+  second.close();
+  await clock.step(10_000);
+  const third = newLedger();
+  third.restore();
+  const { now, state: restored } = third.prepare([]);
+  expect(restored.recent.map((one) => now - one.at)).toEqual([20_000]);
 });

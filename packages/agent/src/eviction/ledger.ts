@@ -117,7 +117,10 @@ export class EvictionLedger {
       ...(overdue.has(one.uid) && { isOverdue: true }),
     });
     const read = { ...state, pending: state.pending.map(pendingOf) };
-    this.#state = { ...resumeState(read, now, elapsedSince(state, now, bootTime())), unrecorded: [] };
+    const boot = bootTime();
+    const resumed = resumeState(read, now, elapsedSince(state, now, boot));
+    // Of the same moment as the resumed times: it is saved even if no round runs in this life.
+    this.#state = { ...resumed, boot: boot ?? null, unrecorded: [] };
     this.#stateAt = clock.monotonic();
     this.#outcomes.unshift(...state.unrecorded);
     const ended = new Set(this.#outcomes.filter(isFinal).map(({ uid }) => uid));
