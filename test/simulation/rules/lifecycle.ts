@@ -60,7 +60,9 @@ export const lifecycle: readonly Rule[] = [
   {
     promise: "A consumer is told each transition of a container once, in order, and without gaps.",
     watch: eachItem(({ history, faults }) => {
-      const view = new ConsumerView(() => history.boots.length > 0 || faults.fullDisks !== undefined);
+      const view = new ConsumerView(
+        () => history.boots.length > 0 || history.unwritten.length > 0 || faults.fullDisks !== undefined,
+      );
       return (item) => view.add(item);
     }),
   },

@@ -22,7 +22,7 @@ export const truth: readonly Rule[] = [
       return stated.flatMap(({ pod, said }) => {
         if (!isSettled(world, pod)) return [];
         const lost = lostAbout(world, pod);
-        const isStopped = world.history.stopped(pod.uid).length > 0;
+        const isStopped = world.history.stopped(pod.uid).length > 0 || world.history.isStoppedLate(pod);
         const about = isStopped ? ofLastStop(said) : said;
         const found = truthsAbout(world, pod).map((truth) => falsehoods(about, truth, lost));
         if (found.every(({ length }) => length > 0))

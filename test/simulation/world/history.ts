@@ -242,11 +242,17 @@ export class History {
     return this.stopEvictions.filter((eviction) => eviction.podUid === uid && this.#isComplete(eviction));
   }
 
-  /** Returns whether others ended a pod while a StopContainer for it was on its way, which then succeeded. */
+  /**
+   * Returns whether others ended a pod, or a container exited by itself, while a StopContainer for it was on its way, which
+   * then succeeded.
+   */
   isStoppedLate({ uid, endedAt }: { uid: string; endedAt: number }): boolean {
     return this.stops.some(
-      ({ podUid, calledAt, answeredAt = 0 }) =>
-        podUid === uid && calledAt <= endedAt && answeredAt >= endedAt,
+      ({ id, podUid, calledAt, answeredAt = 0, isSignalled }) =>
+        podUid === uid &&
+        [endedAt, isSignalled ? endedAt : (this.exits.get(id) ?? endedAt)].some(
+          (at) => calledAt <= at && answeredAt >= at,
+        ),
     );
   }
 
