@@ -40,8 +40,12 @@ function countsOf({ history, api, machine }: World) {
       goneAt !== undefined &&
       machine.scheduler.now - goneAt > UNTIL_COUNTED_MS,
   );
-  // Of each eviction at least one.
-  const exited = new Set(history.stops.flatMap(({ id, exitedAt }) => (exitedAt === undefined ? [] : [id])));
+  // Of each eviction at least one. A container that exited by itself while the call was on its way counts as stopped.
+  const exited = new Set(
+    history.stops.flatMap(({ id, isSignalled, exitedAt, answeredAt }) =>
+      (isSignalled ? exitedAt : answeredAt) === undefined ? [] : [id],
+    ),
+  );
   return { accepted: requested.length, gone: gone.length, stopped: exited.size };
 }
 

@@ -274,6 +274,15 @@ function wasPerhapsUnseen({ createdAt, endedAt, goneAt = endedAt }: PodTruth, wo
     plan: { faults },
   } = world;
   if (goneAt - createdAt < blindnessMs(world)) return true;
+  // The first list of an agent may arrive late.
+  const slowMs = faults.slow > 0 ? 2 * faults.slowestMs : 0;
+  const isUnlisted = history.lives.some(
+    ({ startedAt }, at) =>
+      createdAt >= (history.lives[at - 1]?.endedAt ?? 0) &&
+      goneAt >= startedAt &&
+      goneAt <= startedAt + slowMs,
+  );
+  if (isUnlisted) return true;
   const longestMs = longestBlindnessMs(faults);
   // The watch may have ended before an outage, and what is tried after it may be refused by chance.
   const afterMs = isRefused(faults) ? 2 * longestMs : longestMs;
