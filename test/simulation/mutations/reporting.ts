@@ -89,6 +89,14 @@ export const reportingMutations: readonly Mutation[] = [
     seed: 176,
   },
   {
+    name: "a late write of an earlier agent to a part that this one has not written is not noticed",
+    file: `${reporting}/object-writer.ts`,
+    from: "this.#watch.expect(part, live);",
+    to: "",
+    promise: published,
+    seed: 2784,
+  },
+  {
     name: "quiet: directories are scanned twice a second",
     file: "packages/agent/src/plugins/socket-watcher.ts",
     from: "Math.max(settings.rescanInterval - gapMs, 0)",
