@@ -311,15 +311,7 @@ export const evictionMutations: readonly Mutation[] = [
     from: "    const now = clock.now();\n    const { labels",
     to: "    const now = clock.now();\n    this.heard();\n    const { labels",
     promise: truth,
-    seed: 2048,
-  },
-  {
-    name: "the boot time of a restored state is that of the state before",
-    file: `${eviction}/ledger.ts`,
-    from: "boot: boot ?? null, unrecorded",
-    to: "unrecorded",
-    promise: limited,
-    seed: 2868,
+    seed: 55,
   },
   {
     name: "no records are missing if the power was lost before the first one",

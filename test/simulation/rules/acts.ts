@@ -234,7 +234,7 @@ export const acts: readonly Rule[] = [
       if (reason !== "Evicted" || history.evictions.some(isEvicted)) return undefined;
       if (history.stopped(pod?.uid ?? "").length > 0) return undefined;
       const truth = api.pods.all.get(pod?.uid ?? "");
-      if (truth && history.isStoppedLate(truth)) return undefined;
+      if (truth && (history.isStoppedLate(truth) || history.hasExitedDuringCall(truth.uid))) return undefined;
       return `${pod?.name} was not evicted`;
     }),
   },

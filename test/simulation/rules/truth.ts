@@ -63,17 +63,18 @@ function ofLastStop(said: Statements): Statements {
   };
 }
 
-const NOT_WATCHED = /Pod deleted between (\S+) and \S+?,? while the agent was not watching/;
-// A message that takes this long is none of the slow ones.
+const NOT_WATCHED = /Pod deleted between (\S+) and (\S+?),? while the agent was not watching/;
+// Longest delay of a message in a world without slow messages.
 const QUICK_MS = 100;
 
-/** Returns that a pod is said to have existed when it was gone. Undefined if it is not. */
+/** Returns the problem if the page says that the pod existed when it was gone. Undefined if it does not. */
 function mistimedDeletion(
   { machine, plan: { faults }, faults: met }: World,
   { goneAt }: PodTruth,
   { page }: Statements,
 ): string | undefined {
-  const [, from = ""] = NOT_WATCHED.exec(page) ?? [];
+  const [, from = "", to = ""] = NOT_WATCHED.exec(page) ?? [];
+  if (Date.parse(from) > Date.parse(to)) return `deleted between ${from} and ${to}`;
   if (from === "" || goneAt === undefined || met.wallSteps) return undefined;
   const gone = machine.wallAtStart + goneAt;
   const lateMs = QUICK_MS + (faults.slow > 0 ? faults.slowestMs : 0);
@@ -126,7 +127,10 @@ function truthsAbout(world: World, pod: PodTruth): Truth[] {
   const { uid, endedBy, endedAt } = pod;
   const ended = endedBy ?? "alive";
   const last = history.stopped(uid).at(-1);
-  if (!last) return history.isStoppedLate(pod) ? ["ours", ended] : [ended];
+  // A container may exit by itself while the call is on its way. The pod goes on.
+  const isOurs =
+    history.isStoppedLate(pod) || (pod.endedBy === undefined && history.hasExitedDuringCall(uid));
+  if (!last) return isOurs ? ["ours", ended] : [ended];
   const overAt = Math.max(...last.stops.map(({ at, exitedAt = at }) => exitedAt));
   const isOnlyOne =
     history.stopEvictions.findLast(({ podUid }) => podUid === uid) === last &&

@@ -242,18 +242,22 @@ export class History {
     return this.stopEvictions.filter((eviction) => eviction.podUid === uid && this.#isComplete(eviction));
   }
 
-  /**
-   * Returns whether others ended a pod, or a container exited by itself, while a StopContainer for it was on its way, which
-   * then succeeded.
-   */
+  /** Returns whether others ended a pod while a StopContainer for it was on its way, which then succeeded. */
   isStoppedLate({ uid, endedAt }: { uid: string; endedAt: number }): boolean {
-    return this.stops.some(
-      ({ id, podUid, calledAt, answeredAt = 0, isSignalled }) =>
-        podUid === uid &&
-        [endedAt, isSignalled ? endedAt : (this.exits.get(id) ?? endedAt)].some(
-          (at) => calledAt <= at && answeredAt >= at,
-        ),
-    );
+    return this.#hasCallAt(uid, () => endedAt);
+  }
+
+  /** Returns whether a container exited by itself while its StopContainer was on its way, which then succeeded. */
+  hasExitedDuringCall(uid: string): boolean {
+    return this.#hasCallAt(uid, ({ id, isSignalled }) => (isSignalled ? undefined : this.exits.get(id)));
+  }
+
+  #hasCallAt(uid: string, timeOf: (stop: ContainerStop) => number | undefined): boolean {
+    return this.stops.some((stop) => {
+      const at = timeOf(stop);
+      const { podUid, calledAt, answeredAt = 0 } = stop;
+      return podUid === uid && at !== undefined && calledAt <= at && answeredAt >= at;
+    });
   }
 
   /** Returns whether all calls of an eviction have succeeded, and all containers that it found running have exited. */

@@ -119,7 +119,7 @@ export class EvictionLedger {
     const read = { ...state, pending: state.pending.map(pendingOf) };
     const boot = bootTime();
     const resumed = resumeState(read, now, elapsedSince(state, now, boot));
-    // Of the same moment as the resumed times: it is saved even if no round runs in this life.
+    // `boot` and `at` must be of the same moment, because the state may be saved before any round runs.
     this.#state = { ...resumed, boot: boot ?? null, unrecorded: [] };
     this.#stateAt = clock.monotonic();
     this.#outcomes.unshift(...state.unrecorded);
@@ -150,14 +150,21 @@ export class EvictionLedger {
    * progress survives an exit of the agent; if not, no request may be sent.
    */
   progress(progress: EvictionProgress): boolean {
+    const before = this.#state;
     this.#progress.push(progress);
-    this.#state = this.withProgress(this.#state);
+    this.#state = this.withProgress(before);
     const { log, records } = this.#options;
     if (!this.#writes.flush()) {
       const { uid, stage } = progress;
       log.warn({ errorId: StateNotWritable.id, uid, stage }, "progress of an eviction can't be recorded");
     }
-    return records.isStateKept;
+    if (records.isStateKept) return true;
+    // The request is not sent, so that no later write may record it.
+    if (progress.stage === "sending") {
+      this.#progress.pop();
+      this.#state = before;
+    }
+    return false;
   }
 
   /** Adds the outcome of the pod's eviction that is in progress, and saves it. The next round records it. */

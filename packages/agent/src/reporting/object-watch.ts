@@ -13,7 +13,9 @@ export interface ObjectFindings {
   onSeen(): void;
   /** The server is reachable. */
   onReached(): void;
-  /** The agent's fields in these parts are not as it last wrote them. */
+  /** Whether a write is under way, whose response tells what the agent's fields are. */
+  isWriting(): boolean;
+  /** The agent's fields in these parts are not as it last read or wrote them. */
   onLost(parts: readonly ApplyPart[]): void;
 }
 
@@ -84,15 +86,21 @@ export class ObjectWatch {
   }
 
   #saw(object: KubeObject | undefined, findings: ObjectFindings): void {
-    const confirmInMs = this.#ownership.saw(object);
-    if (confirmInMs !== undefined)
-      this.#confirming ??= this.#options.clock.after(confirmInMs, () => this.#confirm(findings));
+    this.#confirmIn(this.#ownership.saw(object), findings);
     if (object) findings.onSeen();
   }
 
-  // Reports what is not as last written, if it still differs.
+  #confirmIn(ms: number | undefined, findings: ObjectFindings): void {
+    if (ms !== undefined) this.#confirming ??= this.#options.clock.after(ms, () => this.#confirm(findings));
+  }
+
+  // Reports what is not as last read or written, if it still differs.
   #confirm(findings: ObjectFindings): void {
     this.#confirming = undefined;
+    if (findings.isWriting()) {
+      this.#confirmIn(this.#ownership.confirmInMs(), findings);
+      return;
+    }
     const loss = this.#ownership.takeLoss();
     if (!loss) return;
     const { parts, fields, others } = loss;
@@ -110,7 +118,7 @@ export class ObjectWatch {
       );
     }
     metrics.repairs.inc({ object });
-    log.info({ object, parts }, "published fields are not as last written, applying them again");
+    log.info({ object, parts }, "published fields are not as last read or written, applying them again");
     findings.onLost(parts);
   }
 }

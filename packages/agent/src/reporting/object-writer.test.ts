@@ -47,6 +47,8 @@ async function setUp({
     fault: (_body: string): Error | undefined => undefined,
     /** Returns the object as stored after an apply. */
     stored: (object: KubeObject) => object,
+    /** What the response to an apply waits for. */
+    response: Promise.resolve(),
     live,
     /** The error that a read throws. */
     readFault: undefined as Error | undefined,
@@ -71,9 +73,11 @@ async function setUp({
       applies.push({ body, dryRun, at: clock.monotonic() });
       const fault = server.fault(body);
       if (fault) throw fault;
+      await server.response;
       return server.stored(object);
     },
   };
+  const registry = new Registry();
   const context: ReportingContext = {
     turns: new LoopTurns(clock),
     store: new ReporterStore(database),
@@ -89,7 +93,7 @@ async function setUp({
     }),
     clock,
     log: silentLogger,
-    metrics: createReportingMetrics(new Registry()),
+    metrics: createReportingMetrics(registry),
   };
   const publisher = new Publisher(context, {
     client: client as KubeClient,
@@ -126,7 +130,11 @@ async function setUp({
     publisher.touch([kindKey(kind)]);
     await clock.step(100);
   };
-  return { clock, server, applies, watches, publisher, report, withdraw };
+  const repairs = async () => {
+    const text = await registry.metrics();
+    return Number(/^nodekeeper_reporting_repairs_total\{.*\} (\d+)$/m.exec(text)?.[1] ?? 0);
+  };
+  return { clock, server, applies, watches, publisher, report, withdraw, repairs };
 }
 
 const away = () => new NodekeeperError("unavailable", "connection refused");
@@ -204,6 +212,35 @@ it("withdraws what the first write may have published, although its response was
   await clock.step(10_000);
   expect(applies.slice(before).map(({ body }) => body.includes("first"))).toContain(false);
   expect(last(applies)).not.toContain("first");
+});
+
+it("takes a change once for one of another client, however long the repair fails", async () => {
+  const { clock, server, watches, report, publisher, repairs } = await setUp();
+  server.live = labelled("old", 0);
+  server.fault = away;
+  await report("p", "new", node);
+  const { handler } = watches.find(({ kind }) => kind === "Node")!;
+  for (let heartbeat = 0; heartbeat < 20; heartbeat++) {
+    handler.onUpsert(labelled(undefined, 1));
+    await clock.step(10_000);
+  }
+  expect(await repairs()).toBe(1);
+  expect(publisher.status().flatMap(({ contested }) => contested)).toEqual([]);
+});
+
+it("does not take its own first write for one of another client, however late the response is", async () => {
+  const { clock, server, applies, watches, report, repairs } = await setUp();
+  server.live = labelled(undefined, 0);
+  server.stored = () => labelled("new", 5);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  server.response = promise;
+  await report("p", "new", node);
+  watches.find(({ kind }) => kind === "Node")!.handler.onUpsert(labelled("new", 5));
+  await clock.step(5_000);
+  resolve();
+  await clock.step(60_000);
+  expect(applies).toHaveLength(1);
+  expect(await repairs()).toBe(0);
 });
 
 it("takes back what a late write of an earlier agent process adds to a part that this one has not written", async () => {

@@ -80,6 +80,7 @@ export class ObjectWriter {
   readonly #findings: ObjectFindings = {
     onSeen: () => this.#seen(),
     onReached: () => this.#reached(),
+    isWriting: () => this.#isBusy,
     onLost: (parts) => this.#repair(parts),
   };
 

@@ -63,10 +63,18 @@ export class Ownership {
     this.#seen = new Map(applyParts.map((part) => [part, object ? this.#ownedIn(object, part) : nothing]));
     const entries = object?.metadata.managedFields ?? [];
     this.#others = entries.filter(({ manager }) => manager !== this.#fieldManager);
+    return this.confirmInMs();
+  }
+
+  /** As `saw`, of the object that it recorded last. */
+  confirmInMs(): number | undefined {
     return this.#lost().length === 0 ? undefined : CONFIRM_AFTER_MS + this.#repairs.delayMs;
   }
 
-  /** Returns the fields that another client changed or removed, and counts their repair. Undefined if there are none. */
+  /**
+   * Returns the fields that another client changed or removed, and counts their repair. Undefined if there are none. Each
+   * change is returned once: nothing is expected of these parts until they are written again.
+   */
   takeLoss(): OwnershipLoss | undefined {
     const parts = this.#lost();
     if (parts.length === 0) return undefined;
@@ -74,6 +82,7 @@ export class Ownership {
     const fields = parts.map((part) =>
       lostFields(fieldSet(this.#expected.get(part)?.fields), fieldSet(this.#seen?.get(part)?.fields)),
     );
+    for (const part of parts) this.#expected.delete(part);
     return { parts, fields, others: this.#others };
   }
 

@@ -119,6 +119,7 @@ export class StateDatabase implements Disposable {
       unwrittenSince: marker?.before,
       savedAt: this.age.savedAt(),
       mayHaveLostCommits,
+      wasOpen: wasOpen && trouble === undefined,
       isDamaged: damaged.some(({ isRecord }) => isRecord),
       aliveAt: wasOpen && !isCopy ? lock?.aliveBefore : undefined,
     });

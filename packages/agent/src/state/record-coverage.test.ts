@@ -1,9 +1,12 @@
-import { cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { FakeClock, readBootTime, silentLogger } from "@nodekeeper/core/lib";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createSchema } from "./definitions.ts";
 import { EvictionStore, StateCopy, StateDatabase } from "./index.ts";
+import { RecordCoverage } from "./record-coverage.ts";
 
 let root: string;
 let directory: string;
@@ -100,6 +103,28 @@ describe("the coverage of records", () => {
     await clock.step(20_000);
     kill("next boot");
     expect(database.coverage.get()).toMatchObject({ since: from, gaps: [{ from, to: clock.now() }] });
+  });
+
+  it("has a gap at its beginning where all commits of an earlier agent were lost", () => {
+    const left = mkdtempSync(join(root, "left-"));
+    // What the file system has of a file and its log that were never synced.
+    for (const name of ["nodekeeper.db", "nodekeeper.db-wal"]) writeFileSync(join(left, name), "");
+    database.close();
+    directory = left;
+    database = open("next boot");
+    const since = clock.now();
+    expect(database.coverage.get()).toMatchObject({ since, gaps: [{ from: since, to: since }] });
+  });
+
+  it("has no gap at the very first start, also of a database in memory, which may lack commits of an earlier one", () => {
+    expect(database.coverage.get().gaps).toEqual([]);
+    const connection = new DatabaseSync(":memory:");
+    createSchema(connection);
+    const coverage = new RecordCoverage(connection, undefined, clock);
+    const first = { unwrittenSince: undefined, savedAt: undefined, aliveAt: undefined };
+    coverage.start({ ...first, mayHaveLostCommits: true });
+    expect(coverage.get().gaps).toEqual([]);
+    connection.close();
   });
 
   it("of a copy has the gap of an agent that still can't write, and leaves its directory alone", async () => {

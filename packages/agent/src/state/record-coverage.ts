@@ -29,6 +29,8 @@ export interface LastEnd {
   savedAt: number | undefined;
   /** Whether later writes may be missing from the database. */
   mayHaveLostCommits: boolean;
+  /** Whether an earlier agent did not close the database. If that is new, all its commits are missing. */
+  wasOpen?: boolean;
   /** Whether rows of records could not be read. */
   isDamaged?: boolean;
   /** The last sign of life of an agent that was not stopped. Undefined if it was stopped. */
@@ -76,11 +78,13 @@ export class RecordCoverage {
   }
 
   /** Records how the previous agent ended. Must be called once, before any write. The next transaction stores it. */
-  start({ unwrittenSince, savedAt, mayHaveLostCommits, isDamaged, aliveAt }: LastEnd): void {
+  start({ unwrittenSince, savedAt, mayHaveLostCommits, wasOpen, isDamaged, aliveAt }: LastEnd): void {
     const now = this.#clock.now();
     // It is unknown which records were in the damaged rows.
     if (isDamaged) this.addGap({ from: this.#stored.since, to: now, why: whys.damaged });
     if (unwrittenSince !== undefined) this.addGap({ from: unwrittenSince, to: now, why: whys.unwritten });
+    if (this.#isNew && wasOpen)
+      this.addGap({ from: this.#stored.since, to: this.#stored.since, why: whys.lostCommits });
     const last = Math.max(savedAt ?? 0, aliveAt ?? 0);
     if (mayHaveLostCommits && !this.#isNew) {
       this.addGap({ from: savedAt ?? this.#stored.since, to: now, why: whys.lostCommits });

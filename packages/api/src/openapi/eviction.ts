@@ -37,7 +37,9 @@ export const nodePod = s.named(
       ...reference,
       seenAt: s.time("When the agent first observed it."),
       leftAt: s.nullable(s.time("When it was deleted; null while it exists.")),
-      lastKnownAt: s.nullable(s.time("If its deletion was not observed: when it was last known to exist.")),
+      lastKnownAt: s.nullable(
+        s.time("If its deletion was not observed: when the watch last showed that it existed."),
+      ),
       pod: strippedPod,
       ending: s.object({
         deletion: s.nullable(s.object({ requestedAt: s.time(), gracePeriodSeconds: s.nullable(s.number()) })),

@@ -60,6 +60,7 @@ async function attempt(
   signal: AbortSignal,
   send: () => Promise<string>,
 ): ReturnType<Killer["kill"]> {
+  signal.throwIfAborted();
   if (!sending()) return { kind: "unsent" };
   try {
     return { kind: "accepted", message: await send() };

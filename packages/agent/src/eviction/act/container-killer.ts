@@ -47,6 +47,7 @@ export class ContainerKiller implements Killer {
         : "no container of the pod was running";
       return { kind: "exited", seen };
     }
+    signal.throwIfAborted();
     if (!request.sending()) return { kind: "unsent" };
     const message = `StopContainer ${namesOf(containers)}, grace period ${graceOf(request)} s`;
     const ids = new Set(containers.map(({ id }) => id));

@@ -125,8 +125,7 @@ export class EvictionSender {
         return { kind: "end", ...podEndOf(task, result.seen) };
       case "exited":
         if (task.requests !== "none") return { kind: "end", ...podEndOf(task, result.seen) };
-        // Nothing was sent, so this does not count as a failure of the killer: see `EvictionTasks.end`.
-        task.sendingAt = undefined;
+        if (task.withdrawn !== undefined) return end("withdrawn", task.withdrawn);
         // The pod still exists. A failed eviction pauses it, so that another pod is tried.
         return end("failed", result.seen);
       case "stopped":
@@ -145,6 +144,9 @@ export class EvictionSender {
         if (isConflict && task.conflicts++ < MOST_CONFLICTS)
           return { kind: "changed", message: `${message}; the pod is read again` };
         if (maybeSent) Object.assign(task, { requests: "unanswered", doubt: message });
+        // No call has reached the runtime.
+        else if (task.requests === "underWay")
+          task.requests = task.doubt === undefined ? "none" : "unanswered";
         return { kind: "again", message, retryAfterMs, graceSeconds, isRefused: !isThrottled };
       }
     }

@@ -1,3 +1,4 @@
+import { NodekeeperError } from "@nodekeeper/core/lib";
 import { describe, expect, it } from "vitest";
 import type { ContainerStatus } from "../../runtime/index.ts";
 import { type TestEvictor, testEvictors, victim } from "../testing/evictor-setup.ts";
@@ -122,6 +123,41 @@ describe("an eviction that stops containers", () => {
     expect(pod.stopCalls).toEqual([]);
     expect(pod.progress).toEqual([]);
     expect(pod.test.outcome()).toMatchObject(outcome);
+  });
+
+  it("that can't be recorded stops none, and is tried again", async () => {
+    const pod = new StoppedPod("app");
+    let isKept = false;
+    pod.test.ledger.onProgress(() => isKept);
+    await pod.test.evict(victim("web"));
+    expect(pod.stopCalls).toEqual([]);
+    expect(pod.test.steps().join()).toContain("not sent: neither the state directory nor");
+    isKept = true;
+    await pod.test.clock.step(60_000);
+    expect(pod.stopCalls).toEqual(["app"]);
+    expect(pod.test.outcome()).toMatchObject({ result: "terminated", sent: true });
+  });
+
+  it("that did not reach the runtime is not stated to have been sent, if the pod ends before a retry", async () => {
+    const pod = new StoppedPod("app");
+    pod.onStop = () =>
+      Promise.reject(new NodekeeperError("unavailable", "14 UNAVAILABLE: No connection established"));
+    await pod.test.evict(victim("web"));
+    pod.test.remove("web");
+    await pod.test.clock.step(60_000);
+    expect(pod.test.outcome()).toMatchObject({ result: "superseded", sent: false });
+  });
+
+  it("that is withdrawn while it reads containers that have exited is withdrawn", async () => {
+    const pod = new StoppedPod("app");
+    const { promise, resolve } = Promise.withResolvers<void>();
+    pod.onRead = () => promise;
+    await pod.test.evict(victim("web"));
+    pod.test.evictor.withdraw([{ ...withdrawn, stage: "started", reason: "memory 0.7 <= threshold 0.8" }]);
+    pod.states.set("app", "exited");
+    resolve();
+    await pod.test.clock.step(0);
+    expect(pod.test.outcome()).toMatchObject({ result: "withdrawn", sent: false });
   });
 
   it("of which none runs is no failure of the killer, however often", async () => {

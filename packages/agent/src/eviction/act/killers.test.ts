@@ -226,6 +226,18 @@ describe("the eviction API", () => {
   });
 });
 
+it.each([evictionApiKiller, deletionKiller])(
+  "sends nothing that could not be recorded: %o",
+  async (killerOf) => {
+    const pod = putPod("web");
+    const before = bodies.length;
+    const request = requestFor(pod, { sending: () => false });
+    expect(await killerOf(client).kill(request, signal)).toEqual({ kind: "unsent" });
+    expect(bodies).toHaveLength(before);
+    expect(isTerminating("web")).toBe(false);
+  },
+);
+
 describe.each([
   ["eviction", evictionApiKiller],
   ["deletion", deletionKiller],

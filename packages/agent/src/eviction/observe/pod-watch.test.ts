@@ -6,11 +6,12 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createEvictionMetrics } from "../metrics.ts";
 import { jsonPod } from "../testing/round-parts.ts";
 import { testNode } from "../testing/rounds.ts";
-import { PodWatch } from "./pod-watch.ts";
+import { PodWatch, type PodWatchOptions } from "./pod-watch.ts";
 
 let server: DevApiServer;
 let client: KubeApiClient;
 let watch: PodWatch;
+let newWatch: (options?: Pick<PodWatchOptions, "observer">) => PodWatch;
 let stop: AbortController;
 let running: Promise<void>;
 const errors: unknown[] = [];
@@ -38,7 +39,9 @@ beforeEach(async () => {
     ...common,
   });
   const metrics = createEvictionMetrics(registry);
-  watch = new PodWatch({ client, nodeName: testNode, kubeMetrics, metrics, ...common });
+  newWatch = (options = {}) =>
+    new PodWatch({ client, nodeName: testNode, kubeMetrics, metrics, ...common, ...options });
+  watch = newWatch();
   stop = new AbortController();
 });
 afterEach(async () => {
@@ -143,4 +146,23 @@ describe("the pods of a node", () => {
     expect(names()).toEqual(["a", "b"]);
     expect(errors).toMatchObject([{ pod: { namespace: "default", name: "a" } }]);
   });
+});
+
+it("tells its observer until when all changes are known: at a bookmark, and at events of a watch that has been open for long", async () => {
+  let heard = 0;
+  const observer = { seen: () => {}, left: () => {}, listed: () => {}, heard: () => void heard++ };
+  watch = newWatch({ observer });
+  await start();
+  await until("the watch is open", () => watch.healthCheck().check().message === "watching");
+  server.store.put(jsonPod("a"));
+  await until("a pod is seen", () => watch.list().length === 1);
+  // The first events may be those that were missed.
+  expect(heard).toBe(0);
+  clock.advance(10_000);
+  server.store.put(jsonPod("b"));
+  await until("an event counts", () => heard === 1);
+  server.store.delete("pods", "b", "default");
+  await until("a deletion counts", () => heard === 2);
+  clock.advance(60_000);
+  await until("a bookmark counts", () => heard === 3);
 });

@@ -24,6 +24,9 @@ interface KnownPod extends EncodablePod {
 // Pods are large, and the process does not return all memory that a page has used.
 const PAGE_SIZE = 100;
 const MOST_NAMED = 1_000;
+// A watch that opens again begins with the changes that were missed: the first of them does not imply that the later ones are
+// known.
+const BACKLOG_MS = 5_000;
 
 /**
  * The pods of one node, from a watch on the API server. Keeps only the fields of each pod that eviction reads and the
@@ -40,6 +43,7 @@ export class PodWatch implements NodePods, Runnable {
   readonly #gone = new Set<string>();
   readonly #listeners = new Set<(uid: string) => void>();
   readonly #malformed = new Set<string>();
+  #openedAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: PodWatchOptions) {
     this.#options = options;
@@ -52,13 +56,16 @@ export class PodWatch implements NodePods, Runnable {
         fieldSelector: `spec.nodeName=${nodeName}`,
         handler: {
           onReplace: (objects) => this.#replace(objects),
+          onOpen: () => {
+            this.#openedAt = clock.monotonic();
+          },
           onUpsert: (object) => {
-            options.observer?.heard();
+            this.#heard();
             this.#upsert(object);
           },
           onBookmark: () => options.observer?.heard(),
           onDelete: (object) => {
-            options.observer?.heard();
+            this.#heard();
             this.#gone.delete(object.metadata.uid ?? "");
             this.#delete(object.metadata.uid, object);
           },
@@ -102,6 +109,11 @@ export class PodWatch implements NodePods, Runnable {
   /** Fails until the first list, and while the watch is forbidden or has been lost for longer than `Watcher` tolerates. */
   healthCheck(): HealthCheck {
     return { ...this.#watcher.healthCheck(), name: "EvictionPodsKnown" };
+  }
+
+  #heard(): void {
+    const { observer, clock } = this.#options;
+    if (clock.monotonic() - this.#openedAt >= BACKLOG_MS) observer?.heard();
   }
 
   // Empties the list while reading it, so that the objects, ten times the size of the kept data, can be freed.

@@ -169,6 +169,22 @@ describe("the history of a node's pods", () => {
     expect(read("b")).toMatchObject({ lastKnownAt: listedAt, leftAt: clock.now() });
   });
 
+  it("knows a pod to exist from when it was first seen, and until no later than its end is noticed", async () => {
+    const first = new Life();
+    first.see("a").see("b");
+    const seenAt = clock.now();
+    await first.stop();
+    await clock.step(20_000);
+    const second = new Life();
+    second.history.listed(new Set(["b"]));
+    expect(read("a").leftAt).toBeNull();
+    clock.jump(-10_000);
+    second.history.listed(new Set());
+    await second.stop();
+    expect(read("a")).toMatchObject({ lastKnownAt: seenAt });
+    expect(read("b")).toMatchObject({ lastKnownAt: clock.now(), leftAt: clock.now() });
+  });
+
   it("continues in the lifecycle log where an earlier agent was", async () => {
     const first = new Life();
     first.see("web");

@@ -37,7 +37,7 @@ export interface PodObserver {
   left(uid: string, last: KubeObject | undefined): void;
   /** A list is complete: these are all pods of the node. */
   listed(uids: ReadonlySet<string>): void;
-  /** The watch has delivered an event or a bookmark: all changes before it are known. */
+  /** All changes until now are known: the watch has delivered a bookmark, or an event that was not missed before. */
   heard(): void;
 }
 
@@ -70,8 +70,8 @@ const OOM_KILLED = "OOMKilled";
  * was deleted, and how its containers exited. The sources are the watch of pods and pod lifecycle events, merged by
  * container ID. The history is kept in the state database as long as the records of eviction.
  *
- * 1. A pod that was deleted while the agent was not watching is found by the next list. `lastKnownAt` is then when the watch
- *    last delivered anything, also of an earlier agent.
+ * 1. A pod that was deleted while the agent was not watching is found by the next list. `lastKnownAt` is then the time of the
+ *    last list, watch event or bookmark, possibly received by an earlier agent process.
  * 2. Each OOM kill is reported to `onOomKill` once, even across restarts of the agent.
  * 3. While the state database can't be written, the newest 2,000 pod changes and 2,000 events are kept in memory.
  */
@@ -151,7 +151,12 @@ export class PodHistory implements PodObserver, Runnable {
       this.#addExits(entry, exitsOf(last), 0);
     }
     entry.leftAt = this.#options.clock.now();
-    if (!last) entry.lastKnownAt = this.#watchedBefore ?? this.#heardAt;
+    // The wall clock may have been set back since, and an earlier agent may have heard nothing.
+    if (!last)
+      entry.lastKnownAt = Math.min(
+        Math.max(this.#watchedBefore ?? this.#heardAt, entry.seenAt),
+        entry.leftAt,
+      );
     this.#present.delete(uid);
     this.#limits.delete(uid);
     this.#forgetAliases(this.#present.size + MOST_ALIASES_LEFT);
