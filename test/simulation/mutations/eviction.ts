@@ -33,8 +33,8 @@ export const evictionMutations: readonly Mutation[] = [
   {
     name: "the state is not saved before an eviction is sent",
     file: `${eviction}/ledger.ts`,
-    from: "this.#state = this.withProgress(this.#state);\n    const { log, records } = this.#options;",
-    to: "this.#state = this.withProgress(this.#state);\n    if (progress.stage) return true;\n    const { log, records } = this.#options;",
+    from: "this.#state = this.withProgress(before);\n    const { log, records } = this.#options;",
+    to: "this.#state = this.withProgress(before);\n    if (progress.stage) return true;\n    const { log, records } = this.#options;",
     promise: truth,
     seed: 2,
   },

@@ -123,7 +123,7 @@ export const binding: readonly Rule[] = [
   },
   {
     promise: "At rest, a driver is told of exactly the claims that are allocated and that pods wait for.",
-    atRest: atRest(({ machine, devices: { kubelet } }, { driver, scheduler }) => {
+    atRest: atRest(({ machine, history, devices: { kubelet } }, { driver, scheduler }) => {
       const waiting = scheduler.pods.filter((pod) => !nodeOf(pod)).map(({ metadata }) => metadata.uid);
       const settled = scheduler.allocated.filter(
         ({ allocation }) => machine.scheduler.now - allocation.changedAt > SETTLED_MS,
@@ -136,10 +136,15 @@ export const binding: readonly Rule[] = [
           ({ allocation }) =>
             allocation.uid === uid && machine.scheduler.now - allocation.changedAt <= SETTLED_MS,
         );
-      // The agent has no record of it any more, and the kubelet considers it prepared for the pod that waited; or the
-      // kubelet's call for an earlier pod is under way.
+      // The agent has no record of it any more, or could not write it, and the kubelet considers it prepared for the pod that
+      // waited; or the kubelet's call for an earlier pod is under way.
+      const isUnwritten = (uid: string) => {
+        const { isPrepared = false, preparedAt = 0 } = kubelet.find(uid) ?? {};
+        return isPrepared && history.unwritten.some(({ from, to }) => from <= preparedAt && to >= preparedAt);
+      };
       const isNeverPrepared = (uid: string) =>
         kubelet.isUnpreparing(uid) ||
+        isUnwritten(uid) ||
         kubelet.isUsedTooEarly(uid) ||
         (kubelet.find(uid)?.isAnswerLost && settled.some(({ allocation }) => allocation.uid === uid));
       return [

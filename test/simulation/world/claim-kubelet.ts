@@ -19,6 +19,8 @@ export interface KnownClaim {
   /** Virtual milliseconds at which the kubelet saw the claim. */
   since: number;
   isPrepared: boolean;
+  /** Virtual milliseconds at which it was last prepared. */
+  preparedAt: number;
   /** Whether the agent unprepared it and recorded this, and died before it could answer. */
   isAnswerLost: boolean;
   /** Why the last call failed. Undefined if it was done, or there was none. */
@@ -153,6 +155,7 @@ export class ClaimKubelet {
         podUid,
         since,
         isPrepared: false,
+        preparedAt: 0,
         isAnswerLost: false,
         problem: undefined,
       };
@@ -194,7 +197,12 @@ export class ClaimKubelet {
   #prepared(known: KnownClaim, claims: Record<string, NodePrepareResourceResponse>): void {
     const answer = claims[known.claim.uid]!;
     if (answer.error) throw new Error(answer.error);
-    Object.assign(known, { isPrepared: true, isAnswerLost: false, problem: undefined });
+    Object.assign(known, {
+      isPrepared: true,
+      preparedAt: this.#machine.scheduler.now,
+      isAnswerLost: false,
+      problem: undefined,
+    });
     this.answers.push({ known, devices: answer.devices });
   }
 
