@@ -203,7 +203,10 @@ export class ClaimsToBind {
     const drivers = bindingDrivers(claim, nodeName).filter(isServed);
     const uid = claim?.metadata.uid ?? "";
     // A claim that another pod uses already is awaited once it is reserved for this pod, too.
-    const awaited = reservedPods(claim).filter((pod) => this.#pods.has(pod));
+    const reserved = new Set(reservedPods(claim));
+    // A shared claim outlives the pods that have waited for it.
+    for (const pod of pods.keys()) if (!reserved.has(pod)) pods.delete(pod);
+    const awaited = [...reserved].filter((pod) => this.#pods.has(pod));
     if (drivers.length > 0 && awaited.length > 0) {
       followed.heldUid = uid;
       preparedBy.clear();
