@@ -12,6 +12,7 @@ const othersStay = "What another client wrote to the status of a device stays wh
 const told = "At rest, a driver is told of exactly the claims that are allocated and that pods wait for.";
 const written = "At rest, the conditions that a driver reports are those of its claims.";
 
+const bounded = "What the agent keeps is bounded by what the node has, and its requests by what changes.";
 const noOthers = "A driver is told of allocations that there were, and of no others.";
 
 /** Defects of what is done for devices with binding conditions. */
@@ -111,6 +112,14 @@ export const bindingMutations: readonly Mutation[] = [
     to: "!records.get(...partsOf(key))",
     promise: neverGone,
     seed: 67,
+  },
+  {
+    name: "bounds: a claim that is followed keeps all pods that have waited for it",
+    file: `${claims}/claims-to-bind.ts`,
+    from: "if (!reserved.has(pod)) pods.delete(pod);",
+    to: "if (!reserved) pods.delete(pod);",
+    promise: bounded,
+    seed: 1040,
   },
   {
     name: "binding: a driver is told of what it has prepared",

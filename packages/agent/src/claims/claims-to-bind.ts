@@ -28,7 +28,7 @@ interface FollowedClaim {
   heldUid: string | undefined;
   /** Drivers that have prepared it since. */
   preparedBy: Set<string>;
-  /** The pods that have waited, by UID. */
+  /** The pods that have waited and that it is still reserved for, by UID. */
   pods: Map<string, ClaimPod>;
 }
 
@@ -202,10 +202,10 @@ export class ClaimsToBind {
     const { nodeName, records, isServed } = this.#options;
     const drivers = bindingDrivers(claim, nodeName).filter(isServed);
     const uid = claim?.metadata.uid ?? "";
-    // A claim that another pod uses already is awaited once it is reserved for this pod, too.
     const reserved = new Set(reservedPods(claim));
     // A shared claim outlives the pods that have waited for it.
     for (const pod of pods.keys()) if (!reserved.has(pod)) pods.delete(pod);
+    // A claim that another pod uses already is awaited once it is reserved for this pod, too.
     const awaited = [...reserved].filter((pod) => this.#pods.has(pod));
     if (drivers.length > 0 && awaited.length > 0) {
       followed.heldUid = uid;

@@ -44,6 +44,22 @@ function newLedger(): EvictionLedger {
   });
 }
 
+/** Saves the state of a process that has just evicted a pod. */
+function saveEviction(): void {
+  const at = clock.now();
+  const evicted = { uid: "web", namespace: "default", ownerUid: null, plugin: "pressure", scope: "memory" };
+  const recent = [{ ...evicted, at, releasedAt: null }];
+  recordsOf().saveState({ ...emptyEvictionState(), at, boot: bootTime(), recent }, []);
+}
+
+/** How long ago the next process takes the evictions to be, in milliseconds. */
+function agesAfterStart(): number[] {
+  const ledger = newLedger();
+  ledger.restore();
+  const { now, state } = ledger.prepare([]);
+  return state.recent.map(({ at }) => now - at);
+}
+
 const bootTime = () => ({ id: "boot", uptimeMs: clock.monotonic() });
 
 it("writes the end of an eviction to the database before any round records it", () => {
@@ -53,18 +69,25 @@ it("writes the end of an eviction to the database before any round records it", 
 });
 
 it("ages evictions by the time that has passed, although the clock was stepped in a life without a round", async () => {
-  const at = clock.now();
-  const evicted = { uid: "web", namespace: "default", ownerUid: null, plugin: "pressure", scope: "memory" };
-  const recent = [{ ...evicted, at, releasedAt: null }];
-  recordsOf().saveState({ ...emptyEvictionState(), at, boot: bootTime(), recent }, []);
+  saveEviction();
   await clock.step(10_000);
   const second = newLedger();
   second.restore();
   clock.jump(3_600_000);
   second.close();
   await clock.step(10_000);
-  const third = newLedger();
-  third.restore();
-  const { now, state: restored } = third.prepare([]);
-  expect(restored.recent.map((one) => now - one.at)).toEqual([20_000]);
+  expect(agesAfterStart()).toEqual([20_000]);
+});
+
+it("does not record a request later that could not be recorded and was not sent", async () => {
+  saveEviction();
+  const first = newLedger();
+  first.restore();
+  await clock.step(10_000);
+  database.connection.exec("PRAGMA query_only = 1");
+  const at = clock.monotonic();
+  expect(first.progress({ uid: "web", stage: "sending", at, deadline: null })).toBe(false);
+  database.connection.exec("PRAGMA query_only = 0");
+  first.close();
+  expect(agesAfterStart()).toEqual([10_000]);
 });

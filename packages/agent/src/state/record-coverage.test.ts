@@ -121,7 +121,7 @@ describe("the coverage of records", () => {
     const connection = new DatabaseSync(":memory:");
     createSchema(connection);
     const coverage = new RecordCoverage(connection, undefined, clock);
-    const first = { unwrittenSince: undefined, savedAt: undefined, aliveAt: undefined };
+    const first = { unwrittenSince: undefined, savedAt: undefined, aliveAt: undefined, wasOpen: false };
     coverage.start({ ...first, mayHaveLostCommits: true });
     expect(coverage.get().gaps).toEqual([]);
     connection.close();

@@ -30,7 +30,7 @@ export interface LastEnd {
   /** Whether later writes may be missing from the database. */
   mayHaveLostCommits: boolean;
   /** Whether an earlier agent did not close the database. If that is new, all its commits are missing. */
-  wasOpen?: boolean;
+  wasOpen: boolean;
   /** Whether rows of records could not be read. */
   isDamaged?: boolean;
   /** The last sign of life of an agent that was not stopped. Undefined if it was stopped. */

@@ -12,7 +12,7 @@ class StoppedPod {
   readonly states = new Map<string, ContainerStatus["state"]>();
   readonly stopCalls: string[] = [];
   readonly test: TestEvictor;
-  /** Stages of progress, as they were recorded. */
+  /** Recorded stages of progress, oldest first. */
   readonly progress: string[] = [];
   onStop: (id: string) => Promise<void> = async (id) => void this.states.set(id, "exited");
   /** What a reading of the containers waits for. */
