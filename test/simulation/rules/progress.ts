@@ -41,7 +41,8 @@ export const progress: readonly Rule[] = [
  * each further request: the agent evicts it again if it can't know what became of the first one. Retries of one eviction
  * look the same from here.
  */
-function countedPods({ operator, history, api, plan }: World, from: number): string[] {
+function countedPods(world: World, from: number): string[] {
+  const { operator, history, api } = world;
   const window = from - operator.settings.limitWindowMs;
   // No time counts across a boot (docs/eviction.md): what was before one in the window may be in it.
   const since = history.boots.some(({ at }) => at >= window) ? 0 : window;
@@ -67,8 +68,7 @@ function countedPods({ operator, history, api, plan }: World, from: number): str
     if (at >= since && isCut(at)) count(uid, at, false);
     const pod = api.pods.all.get(uid);
     // A round has the pods of its beginning, as the agent knows them: one that has ended may still be named and selected.
-    const untilKnownMs = LONGEST_SELECTION_MS + unseenMs(plan);
-    if (at >= since && pod?.endedBy === "other" && at < pod.endedAt + untilKnownMs) count(uid, at, false);
+    if (at >= since && pod?.endedBy === "other" && at < untilKnown(world, pod.endedAt)) count(uid, at, false);
   }
   const names = [...counted.values()];
   // The agent can't know that a request was lost before it arrived.
@@ -77,6 +77,17 @@ function countedPods({ operator, history, api, plan }: World, from: number): str
     if (at >= since && method !== "GET" && url.includes("/pods/") && !names.includes(name)) names.push(name);
   }
   return names;
+}
+
+// A watch that an outage has ended is opened again after at most this.
+const LONGEST_RETRY_MS = 30_000;
+
+/** Returns when the agent knows the end of a pod at the latest. */
+function untilKnown({ history, plan }: World, endedAt: number): number {
+  const seenAt = history.apiOutages
+    .filter(({ from, to }) => from <= endedAt && to + LONGEST_RETRY_MS >= endedAt)
+    .reduce((latest, { to }) => Math.max(latest, to + LONGEST_RETRY_MS), endedAt);
+  return seenAt + LONGEST_SELECTION_MS + unseenMs(plan);
 }
 
 // A StopContainer whose grace period is over for 30 s has failed, and a pod is not selected again for a minute after that.

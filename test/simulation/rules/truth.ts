@@ -160,8 +160,11 @@ function isResponseKept(world: World, pod: PodTruth): boolean {
     faults: met,
   } = world;
   const { uid } = pod;
-  const accepted = history.evictions.find(({ podUid }) => podUid === uid)?.write?.deliveredAt;
-  const stops = history.stopped(uid).at(-1)?.stops ?? [];
+  const eviction = history.evictions.find(({ podUid, write }) => podUid === uid && write);
+  const accepted = eviction?.write?.deliveredAt;
+  // An earlier stop says nothing about a request that followed it.
+  const lastStops = history.stopped(uid).at(-1)?.stops ?? [];
+  const stops = lastStops.filter(({ at }) => at >= (eviction?.at ?? 0));
   const stoppedAt = stops.length > 0 ? Math.max(...stops.map(({ answeredAt = 0 }) => answeredAt)) : undefined;
   const heardAt = accepted ?? stoppedAt;
   // Neither while the disk is full or read-only.
