@@ -8,15 +8,16 @@ export class ConsumerView {
   readonly stages = new Map<string, Stage>();
   /** Sequence number of the last event. Undefined if the number of the next one does not follow from it. */
   #sequence: number | undefined;
-  readonly #mayGoBack: () => boolean;
+  #hasGoneBack = false;
+  readonly #isLogLost: () => boolean;
 
   /**
-   * @param mayGoBack whether snapshots may have earlier stages, because the agent may have lost what it recorded, and
-   * a pod that it can't read keeps its last recorded state (docs/lifecycle.md), or is missing if it has none: the agent
-   * can't know what consumers were told of it, and tells them again
+   * @param isLogLost whether the agent may have lost what it recorded. Then a snapshot that begins a new log may have
+   * earlier stages: a pod that the agent can't read keeps its last recorded state (docs/lifecycle.md), or is missing if
+   * it has none. The agent can't know what consumers were told of it, and tells them again
    */
-  constructor(mayGoBack: () => boolean) {
-    this.#mayGoBack = mayGoBack;
+  constructor(isLogLost: () => boolean) {
+    this.#isLogLost = isLogLost;
   }
 
   /** Returns what is wrong with an item after the earlier ones. */
@@ -37,7 +38,7 @@ export class ConsumerView {
     this.stages.set(container.id, stage);
     const isNext =
       stage === "removed"
-        ? known === "exited" || (known === undefined && this.#mayGoBack())
+        ? known === "exited" || (known === undefined && this.#hasGoneBack)
         : known === undefined || isBefore(known, stage);
     return isNext
       ? undefined
@@ -45,8 +46,10 @@ export class ConsumerView {
   }
 
   // What happened between the last event and the snapshot is not told: containers that are not listed were removed.
-  #addSnapshot({ pods }: Snapshot): string | undefined {
+  #addSnapshot({ pods, why, missed }: Snapshot): string | undefined {
     this.#sequence = undefined;
+    const mayGoBack = why === "fellOff" && missed === undefined && this.#isLogLost();
+    this.#hasGoneBack ||= mayGoBack;
     const listed = new Map(
       pods.flatMap(({ containers }) =>
         containers.flatMap(({ id, state }) => (state === "unknown" ? [] : [[id, state] as const])),
@@ -54,11 +57,11 @@ export class ConsumerView {
     );
     for (const [id, known] of this.stages) {
       const stage = listed.get(id) ?? "removed";
-      if (stage === "removed" && this.#mayGoBack()) {
+      if (stage === "removed" && mayGoBack) {
         this.stages.delete(id);
         continue;
       }
-      if (isBefore(stage, known) && !this.#mayGoBack())
+      if (isBefore(stage, known) && !mayGoBack)
         return `a snapshot has ${short(id)} as ${stage}, which was ${known}`;
       this.stages.set(id, stage);
     }
