@@ -1,105 +1,13 @@
 import { request } from "node:http";
-import { join } from "node:path";
-import { systemClock } from "@nodekeeper/core/lib";
-import { type Plugin, serveDeviceDriver } from "@nodekeeper/sdk";
-import { SimulatedCri, SimulatedRuntime } from "@nodekeeper/testing";
-import { eventually, until } from "@nodekeeper/testing/until";
+import { eventually } from "@nodekeeper/testing/until";
 import { Validator } from "@seriousme/openapi-schema-validator";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { type RunningAgent, startAgent } from "./support/agent.ts";
-import { startCluster, type TestCluster } from "./support/cluster.ts";
-import { EventStreamClient } from "./support/event-stream.ts";
-import {
-  hardPressure,
-  pick,
-  startEvictionPlugin,
-  type TestEvictionPlugin,
-} from "./support/eviction-plugin.ts";
-import { ApiContract } from "./support/open-api.ts";
-import { type GoodPlugin, rawField, startGoodPlugin, widgets } from "./support/plugins.ts";
+import { describe, expect, it } from "vitest";
+import { DRIVER, useApiNode } from "./support/api-node.ts";
 
-const DRIVER = "gpu.example.com";
 const CNR = "node.katalyst.kubewharf.io/v1alpha1/CustomNodeResource";
 
-// One agent with a part of every kind, whose answers are all checked against the document that it serves.
-let cluster: TestCluster;
-let agent: RunningAgent;
-let runtime: SimulatedRuntime;
-let cri: SimulatedCri;
-let plugin: TestEvictionPlugin;
-let driver: Plugin;
-let reporters: GoodPlugin[];
-let contract: ApiContract;
-const containers = new Map<string, string>();
-
-const start = () =>
-  startAgent(cluster, {
-    lifecycle: "true",
-    lifecycleRelistPeriod: "100ms",
-    runtimeEndpoint: `unix://${join(cluster.directory, "cri.sock")}`,
-    devicesMinWriteInterval: "0s",
-  });
-
-beforeAll(async () => {
-  cluster = await startCluster();
-  runtime = new SimulatedRuntime({ clock: systemClock });
-  cri = new SimulatedCri({ runtime, socket: join(cluster.directory, "cri.sock"), clock: systemClock });
-  await cri.start();
-  cluster.addPod("victim");
-  cluster.addPod("witness");
-  agent = await start();
-  reporters = [
-    await startGoodPlugin(agent.pluginDir, "alpha", widgets("shared", 1), widgets("alpha", 3)),
-    await startGoodPlugin(agent.pluginDir, "beta", widgets("shared", 2), rawField("nonsense", "{")),
-  ];
-  driver = serveDeviceDriver({
-    name: DRIVER,
-    socketDir: agent.pluginDir,
-    async *devices() {
-      yield [{ devices: [{ name: "gpu-0", attributes: { model: { string: "x1" } } }, { name: "gpu-1" }] }];
-    },
-  });
-  plugin = await startEvictionPlugin(agent.pluginDir, "pressure");
-  plugin.top = pick(["victim"]);
-  plugin.threshold = {
-    ...hardPressure,
-    condition: { conditionType: 0, effects: ["NoSchedule"], conditionName: "Hot", metCondition: true },
-  };
-  for (const name of ["one", "two", "three"]) {
-    const sandbox = runtime.runSandbox({ uid: `uid-${name}`, name, namespace: "default" });
-    containers.set(name, runtime.runContainer(sandbox, { name: "app" }));
-  }
-  await until("the pod is evicted", () => cluster.evictions().includes("victim"), {
-    explain: () => agent.logLines.slice(-5),
-  });
-  contract = new ApiContract(await agent.api("openapi.json"));
-});
-
-afterAll(async () => {
-  await plugin?.stop();
-  await driver?.stop();
-  for (const reporter of reporters ?? []) await reporter.stop();
-  await agent?.stop();
-  await cri?.stop();
-  await cluster?.stop();
-});
-
-const url = (path: string) => `http://${agent.address}/api/v1/${path}`;
-
-interface Answered {
-  status: number;
-  headers: Headers;
-  // biome-ignore lint/suspicious/noExplicitAny: tests read into documents of every shape
-  body: any;
-}
-
-/** An answer that was checked against the document. */
-async function ask(path: string, headers: Record<string, string> = {}): Promise<Answered> {
-  const response = await fetch(url(path), { headers });
-  const body = await response.json();
-  contract.check(path, body, response.ok ? "200" : "default");
-  return { status: response.status, headers: response.headers, body };
-}
+const node = useApiNode();
+const { ask, url } = node;
 
 const queries: Record<string, string> = {
   "objects/fields": `objects/fields?object=${encodeURIComponent(CNR)}`,
@@ -112,17 +20,17 @@ const queries: Record<string, string> = {
 describe("the OpenAPI document", () => {
   it("is valid OpenAPI 3.1", async () => {
     const validator = new Validator();
-    const result = await validator.validate(structuredClone(contract.document) as never);
+    const result = await validator.validate(structuredClone(node.contract.document) as never);
     expect(result.errors ?? []).toEqual([]);
     expect(result.valid).toBe(true);
     expect(validator.version).toBe("3.1");
   });
 
   it("has every path that is served, and the answers of all are as it has them", async () => {
-    const { routes } = await agent.api("");
+    const { routes } = await node.agent.api("");
     const served = routes.map(({ path }: { path: string }) => path);
-    expect(Object.keys(contract.document.paths).sort()).toEqual(served.sort());
-    for (const path of contract.paths) {
+    expect(Object.keys(node.contract.document.paths).sort()).toEqual(served.sort());
+    for (const path of node.contract.paths) {
       const { status, headers } = await ask(queries[path] ?? path);
       expect([path, status]).toEqual([path, 200]);
       expect(headers.get("cache-control")).toBe("no-store");
@@ -130,7 +38,7 @@ describe("the OpenAPI document", () => {
   });
 
   it("has the error that a wrong query is answered", async () => {
-    for (const path of contract.paths) {
+    for (const path of node.contract.paths) {
       const { status, body } = await ask(`${path}?sicne=5`);
       expect([path, status]).toEqual([path, 400]);
       expect(body.error.message).toMatch(/unknown parameter "sicne"/);
@@ -220,7 +128,7 @@ describe("the API", () => {
       metadata: { name: "worker-1" },
       status: { resources: { capacity: { "widgets.example/alpha": "3", "widgets.example/shared": "2" } } },
     });
-    await eventually(() => expect(cluster.cnr()?.status).toMatchObject(content.status));
+    await eventually(() => expect(node.cluster.cnr()?.status).toMatchObject(content.status));
     expect((await ask("objects/content?object=nothing")).status).toBe(404);
   });
 
@@ -262,7 +170,7 @@ describe("the API", () => {
   it("has lifecycle events from a cursor on, and a snapshot for a cursor that it does not know", async () => {
     const { body: all } = await ask("events");
     expect(all.end).toBe(true);
-    runtime.exit(containers.get("one")!, 3);
+    node.runtime.exit(node.containers.get("one")!, 3);
     await eventually(async () => {
       const { body } = await ask(`events?cursor=${all.cursor}`);
       expect(body.items).toMatchObject([
@@ -344,33 +252,8 @@ describe("the API", () => {
     });
   });
 
-  it("has marks of a timeline, in pages and of a time", async () => {
-    const kindsOf = (items: { kind: string }[]) => items.map(({ kind }) => kind);
-    await eventually(async () => {
-      const { body } = await ask("marks");
-      expect(kindsOf(body.items)).toEqual(
-        expect.arrayContaining(["pluginRegistered", "conditionSet", "taintAdded", "evictionEnded"]),
-      );
-    });
-    const { items } = (await ask("marks")).body;
-    expect(items[0]).toMatchObject({ kind: "agentStarted", title: "agent 0.0.0-test started" });
-    const selected = items.find(({ kind }: { kind: string }) => kind === "evictionSelected");
-    expect(selected).toMatchObject({
-      plugin: "pressure",
-      pod: { name: "victim" },
-      round: expect.any(Number),
-    });
-    const { body: page } = await ask("marks?limit=2");
-    const { body: rest } = await ask(`marks?after=${page.next}`);
-    expect([...page.items, ...rest.items].slice(0, items.length)).toEqual(items);
-    expect((await ask(`marks?since=${selected.at}&until=${selected.at}`)).body.items).toContainEqual(
-      selected,
-    );
-    expect((await ask("marks?until=5")).body).toEqual({ items: [], oldest: expect.any(Number), gaps: [] });
-  });
-
   it("never has the credentials of the agent", async () => {
-    for (const path of contract.paths) {
+    for (const path of node.contract.paths) {
       const { body } = await ask(queries[path] ?? path);
       expect(JSON.stringify(body)).not.toMatch(/BEGIN [A-Z ]*PRIVATE KEY|Bearer /);
     }
@@ -405,148 +288,5 @@ describe("a request", () => {
         .end();
     });
     expect(await answered).toBe(status);
-  });
-});
-
-describe("the stream", () => {
-  const streams: EventStreamClient[] = [];
-  const open = async (query = "", headers = {}) => {
-    // The server may not have noticed yet that those of the test before have ended.
-    const stream = await until("a place for a stream", async () => {
-      const opened = await EventStreamClient.open(url(`stream${query}`), headers);
-      if (opened.response.status !== 429) return opened;
-      await opened.ended;
-      return undefined;
-    });
-    streams.push(stream);
-    return stream;
-  };
-  afterEach(async () => {
-    for (const stream of streams.splice(0)) {
-      await stream.close();
-      for (const { event, data } of stream.events) contract.checkEvent(event, data);
-    }
-  });
-
-  it("sends all states at the start, and what changes", async () => {
-    const stream = await open();
-    expect(stream.response.headers.get("content-type")).toBe("text/event-stream");
-    expect(stream.response.headers.get("cache-control")).toBe("no-store");
-    for (const name of [
-      "open",
-      "node",
-      "plugins",
-      "objects",
-      "devices",
-      "claims",
-      "eviction/node",
-      "eviction/budgets",
-      "eviction/candidates",
-      "readings",
-    ])
-      await stream.untilEvent(name);
-    reporters[0]!.say(widgets("alpha", 4));
-    const before = stream.of("objects").length;
-    await until("objects are sent again", () => stream.of("objects").length > before);
-    runtime.exit(containers.get("two")!, 4);
-    await stream.untilEvent("events", ({ event }) => event.pod.name === "two" && event.exitCode === 4);
-  });
-
-  it("sends marks in order, each once, and continues after the last that a client had", async () => {
-    const first = await open("?topics=marks");
-    await first.untilEvent("open");
-    const late = await startGoodPlugin(agent.pluginDir, "late", widgets("late", 1));
-    await first.untilEvent("marks", ({ plugin }) => plugin === "late");
-    await first.close();
-    await late.stop();
-    await eventually(async () => {
-      const { items } = (await ask("marks")).body;
-      expect(items).toContainEqual(expect.objectContaining({ kind: "pluginLost", plugin: "late" }));
-    });
-    const second = await open(`?topics=marks&cursor=${first.lastId}`);
-    await second.untilEvent("marks", ({ kind, plugin }) => kind === "pluginLost" && plugin === "late");
-    const ids = [...first.of("marks"), ...second.of("marks")].map(({ data }) => data.id);
-    expect(ids).toEqual([...ids].sort((a, b) => a - b));
-    expect(new Set(ids).size).toBe(ids.length);
-  });
-
-  it("continues after the last event that a client had, each once", async () => {
-    const first = await open("?topics=events,rounds");
-    await first.untilEvent("open");
-    runtime.startContainer(runtime.createContainer(runtime.sandboxesOf("uid-one")[0]!.id, { name: "a" }));
-    await first.untilEvent("events", ({ event }) => event.container?.name === "a");
-    const { lastId } = first;
-    await first.close();
-    runtime.startContainer(runtime.createContainer(runtime.sandboxesOf("uid-one")[0]!.id, { name: "b" }));
-    const { body } = await ask("events");
-    await until("it is in the log", async () => (await ask(`events?cursor=${body.cursor}`)).body.end);
-    const second = await open("?topics=events,rounds", { "last-event-id": lastId });
-    await second.untilEvent("events", ({ event }) => event.container?.name === "b");
-    const third = await open(`?topics=events,rounds&cursor=${lastId}`);
-    await third.untilEvent("events", ({ event }) => event.container?.name === "b");
-    for (const { events } of [second, third]) {
-      const names = events.flatMap(({ event, data }) =>
-        event === "events" ? [data.event.container?.name] : [],
-      );
-      expect(names.filter((name) => name === "a" || name === "b")).toEqual(["b"]);
-    }
-  });
-
-  it("sends a snapshot for a cursor of another log, and rounds of a new state directory from the first", async () => {
-    const stream = await open("?topics=events,rounds&cursor=another-5.99999999.-");
-    expect((await stream.untilEvent("snapshot")).data.pods).toHaveLength(3);
-    expect((await stream.untilEvent("rounds")).data.id).toBe(1);
-  });
-
-  it.each([
-    ["?topics=nothing", 400],
-    ["?topics=events,", 400],
-    ["?cursor=nonsense", 400],
-    ["?topcis=events", 400],
-  ])("refuses %s", async (query, status) => {
-    const response = await fetch(url(`stream${query}`));
-    expect(response.status).toBe(status);
-    contract.check("version", await response.json(), "default");
-  });
-
-  it("refuses streams beyond 16, and serves others again when one ends", async () => {
-    const all = await Promise.all(Array.from({ length: 16 }, () => open("?topics=node")));
-    const refused = await fetch(url("stream"));
-    expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "2"]);
-    expect((await ask("version")).status).toBe(200);
-    await all[0]!.close();
-    await eventually(async () => {
-      const again = await open("?topics=node");
-      expect(again.response.status).toBe(200);
-      await again.untilEvent("node");
-    });
-  });
-
-  it("continues after the last event that a client had when the agent was restarted", async () => {
-    const sandbox = runtime.sandboxesOf("uid-three")[0]!.id;
-    const first = await open("?topics=events,rounds");
-    await first.untilEvent("open");
-    runtime.startContainer(runtime.createContainer(sandbox, { name: "before" }));
-    await first.untilEvent("events", ({ event }) => event.container?.name === "before");
-    const { lastId } = first;
-    await agent.stop();
-    await first.ended;
-    runtime.startContainer(runtime.createContainer(sandbox, { name: "meanwhile" }));
-    agent = await start();
-    const second = await open("?topics=events,rounds", { "last-event-id": lastId });
-    await second.untilEvent("events", ({ event }) => event.container?.name === "meanwhile");
-    expect(second.of("snapshot")).toEqual([]);
-    const names = second.of("events").map(({ data }) => data.event.container?.name);
-    expect(names.filter((name) => name === "before")).toEqual([]);
-    const rounds = second.of("rounds").map(({ data }) => data.id);
-    expect(new Set(rounds).size).toBe(rounds.length);
-    const starts = (await ask("marks")).body.items.filter(({ kind }: { kind: string }) =>
-      /^agent/.test(kind),
-    );
-    expect(starts.map(({ kind }: { kind: string }) => kind)).toEqual([
-      "agentStarted",
-      "agentStopped",
-      "agentStarted",
-    ]);
   });
 });
