@@ -16,10 +16,8 @@ export function keepStartSmall(): void {
   // 24 % more CPU time, and an idle agent 5 % more.
   setFlagsFromString("--no-maglev");
   setFlagsFromString("--no-sparkplug");
-  // By default 3,000: in hours, each function that runs once a second is optimized, and its machine code and
-  // deoptimization data are kept. With 10,000, 528 functions and 2 MB were added between the minutes 1 and 40 of a soak. The price is
-  // a slower warm-up: unchanged lists take up to half as much again in the first minutes of lists every second.
-  setFlagsFromString("--invocation-count-for-turbofan=100000");
+  // By default 3,000. See `optimizeSeldom` too.
+  setFlagsFromString("--invocation-count-for-turbofan=10000");
 }
 
 /**
@@ -29,6 +27,27 @@ export function keepProcessSmall(): void {
   keepStartSmall();
   // At the start, when the heap grows, V8 would collect all of it again and again.
   setFlagsFromString("--optimize-for-size");
+}
+
+// What lists, claims and streams of devices call again and again is optimized by then.
+const FIRST_MS = 5 * 60_000;
+const PERIOD_MS = 10 * 60_000;
+const WINDOW_MS = 10_000;
+
+/**
+ * Lets V8 optimize functions only in the first five minutes, and then for ten seconds every ten minutes. V8 counts the
+ * invocations of a function, however long they take: in days, each one that runs once a second is optimized, and its machine
+ * code and deoptimization data are kept. A function whose count is reached outside of these times is counted again, so that
+ * one with 1,000 invocations a second is optimized in the next window, and one with a single invocation in a week.
+ * @param setFlag sets a flag of V8
+ */
+export function optimizeSeldom(setFlag = setFlagsFromString): void {
+  const stop = () => setFlag("--no-turbofan");
+  setTimeout(stop, FIRST_MS).unref();
+  setInterval(() => {
+    setFlag("--turbofan");
+    setTimeout(stop, WINDOW_MS).unref();
+  }, PERIOD_MS).unref();
 }
 
 /** Returns what only the start needed to the operating system. Blocks the process for about 0.1 s. */
