@@ -7,7 +7,7 @@ import { startGoodPlugin, widgets } from "./support/plugins.ts";
 const node = useApiNode();
 const { ask, url } = node;
 
-describe("the API", () => {
+describe("the marks", () => {
   it("has marks of a timeline, in pages and of a time", async () => {
     const kindsOf = (items: { kind: string }[]) => items.map(({ kind }) => kind);
     await eventually(async () => {

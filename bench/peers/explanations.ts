@@ -37,8 +37,12 @@ export const explanations: Readonly<Partial<Record<RowName, string>>> = {
   "relist-2000": relist,
   "first-list":
     "a third of the CPU time of the first second is garbage collection of a small heap; 17 % is the 440 status calls, which V8 interprets before it compiles them. The peer's code is compiled before it starts ([lifecycle](benchmarks.md#lifecycle)).",
+  "changed-pods":
+    "a soak of another agent ran beside on two processors, and the two pairs differ by a factor of two. At c7cc79ac, without the soak, it took 282 ms (ratio 0.03) ([lifecycle](benchmarks.md#lifecycle)).",
   "devices-published": `of 1,614 ms until the last write, the agent's main thread is idle for 1,030 ms: it waits for the API server and etcd on the same two processors, as the peer does, so that the ratio differs from run to run. ${capitalized(devices)}`,
   "devices-cpu": devices,
+  "changed-device":
+    "a soak of another agent ran beside on two processors. At c7cc79ac, without the soak, it took 27.5 ms (ratio 0.16) ([devices](benchmarks.md#devices)).",
   "changed-device-cpu":
     "for each change the driver sends all devices again, 1.6 MB, which the agent reads and compares and the peer does not receive. On a quiet machine it took 12 ms (ratio 0.04), here beside other work ([devices](benchmarks.md#devices)).",
   "one-claim": claims,

@@ -29,7 +29,7 @@ export interface ApiNode {
   containers: Map<string, string>;
   start(): Promise<void>;
   url(path: string): string;
-  /** An answer that was checked against the document. */
+  /** Returns the answer to a GET, checked against the OpenAPI document. */
   ask(path: string, headers?: Record<string, string>): Promise<Answered>;
 }
 

@@ -63,7 +63,7 @@ export function useClaimsDriver() {
     return Object.assign(driver, calls);
   }
 
-  /** Stores an allocated claim, and gives it as the kubelet names it. */
+  /** Stores an allocated claim. Returns the kubelet's reference to it. */
   function claim(name: string, devices: string[] | object[] = ["device-0"], config: object[] = []) {
     const results = devices.map((device) =>
       typeof device === "string" ? { request: "req", driver: DRIVER, pool: NODE, device } : device,

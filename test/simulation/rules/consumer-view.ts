@@ -8,13 +8,12 @@ export class ConsumerView {
   readonly stages = new Map<string, Stage>();
   /** Sequence number of the last event. Undefined if the number of the next one does not follow from it. */
   #sequence: number | undefined;
-  #hasGoneBack = false;
   readonly #isLogLost: () => boolean;
 
   /**
-   * @param isLogLost whether the agent may have lost what it recorded. Then a snapshot that begins a new log may have
+   * @param isLogLost whether the agent may have lost what it recorded. Then a snapshot that starts a new log may have
    * earlier stages: a pod that the agent can't read keeps its last recorded state (docs/lifecycle.md), or is missing if
-   * it has none. The agent can't know what consumers were told of it, and tells them again
+   * it has none. The agent can't know what consumers were told of it, and emits these events again
    */
   constructor(isLogLost: () => boolean) {
     this.#isLogLost = isLogLost;
@@ -36,10 +35,7 @@ export class ConsumerView {
     if (!container || !stage) return undefined;
     const known = this.stages.get(container.id);
     this.stages.set(container.id, stage);
-    const isNext =
-      stage === "removed"
-        ? known === "exited" || (known === undefined && this.#hasGoneBack)
-        : known === undefined || isBefore(known, stage);
+    const isNext = stage === "removed" ? known === "exited" : known === undefined || isBefore(known, stage);
     return isNext
       ? undefined
       : `${type} of ${pod.name} ${short(container.id)}, which was ${known ?? "unknown"}`;
@@ -49,7 +45,6 @@ export class ConsumerView {
   #addSnapshot({ pods, why, missed }: Snapshot): string | undefined {
     this.#sequence = undefined;
     const mayGoBack = why === "fellOff" && missed === undefined && this.#isLogLost();
-    this.#hasGoneBack ||= mayGoBack;
     const listed = new Map(
       pods.flatMap(({ containers }) =>
         containers.flatMap(({ id, state }) => (state === "unknown" ? [] : [[id, state] as const])),

@@ -2,7 +2,6 @@ import { isFinished } from "../../../packages/testing/src/kubelet/pods.ts";
 import { nodeOf } from "../world/binding-scheduler.ts";
 import { isEvictionRequest, podNameOf } from "../world/history.ts";
 import { keptName, protectedNames } from "../world/node.ts";
-import { unseenMs } from "../world/plan.ts";
 import { isDryRun } from "../world/settings.ts";
 import type { World } from "../world/world.ts";
 import type { Rule } from "./rule.ts";
@@ -66,9 +65,8 @@ function countedPods(world: World, from: number): string[] {
     history.lives.some(({ endedAt = 0 }) => endedAt >= at && endedAt - at < LONGEST_SELECTION_MS);
   for (const { uid, at } of history.namings) {
     if (at >= since && isCut(at)) count(uid, at, false);
-    const pod = api.pods.all.get(uid);
-    // A round has the pods of its beginning, as the agent knows them: one that has ended may still be named and selected.
-    if (at >= since && pod?.endedBy === "other" && at < untilKnown(world, pod.endedAt)) count(uid, at, false);
+    // Whatever ended it later: the agent selects the pods that it knows of, perhaps after their end.
+    if (at >= since && api.pods.all.get(uid)?.endedBy === "other") count(uid, at, false);
   }
   const names = [...counted.values()];
   // The agent can't know that a request was lost before it arrived.
@@ -77,17 +75,6 @@ function countedPods(world: World, from: number): string[] {
     if (at >= since && method !== "GET" && url.includes("/pods/") && !names.includes(name)) names.push(name);
   }
   return names;
-}
-
-// A watch that an outage has ended is opened again after at most this.
-const LONGEST_RETRY_MS = 30_000;
-
-/** Returns when the agent knows the end of a pod at the latest. */
-function untilKnown({ history, plan }: World, endedAt: number): number {
-  const seenAt = history.apiOutages
-    .filter(({ from, to }) => from <= endedAt && to + LONGEST_RETRY_MS >= endedAt)
-    .reduce((latest, { to }) => Math.max(latest, to + LONGEST_RETRY_MS), endedAt);
-  return seenAt + LONGEST_SELECTION_MS + unseenMs(plan);
 }
 
 // A StopContainer whose grace period is over for 30 s has failed, and a pod is not selected again for a minute after that.

@@ -160,11 +160,13 @@ function isResponseKept(world: World, pod: PodTruth): boolean {
     faults: met,
   } = world;
   const { uid } = pod;
-  const eviction = history.evictions.find(({ podUid, write }) => podUid === uid && write);
-  const accepted = eviction?.write?.deliveredAt;
-  // An earlier stop says nothing about a request that followed it.
+  const accepted = history.evictions
+    .filter(({ podUid }) => podUid === uid)
+    .find(({ write }) => write?.deliveredAt !== undefined)?.write?.deliveredAt;
+  // An answered stop says nothing about an eviction that was decided or requested after it.
+  const triedAt = Math.max(0, ...attempts(world, pod));
   const lastStops = history.stopped(uid).at(-1)?.stops ?? [];
-  const stops = lastStops.filter(({ at }) => at >= (eviction?.at ?? 0));
+  const stops = lastStops.filter(({ answeredAt = 0 }) => answeredAt >= triedAt);
   const stoppedAt = stops.length > 0 ? Math.max(...stops.map(({ answeredAt = 0 }) => answeredAt)) : undefined;
   const heardAt = accepted ?? stoppedAt;
   // Neither while the disk is full or read-only.
@@ -180,6 +182,16 @@ function isResponseKept(world: World, pod: PodTruth): boolean {
   return !history.lives.some(
     ({ endedAt }) => endedAt !== undefined && endedAt >= heardAt && endedAt <= keptAt,
   );
+}
+
+/** Returns when plugins named a pod, and when requests of its eviction were sent, whatever became of them. */
+function attempts({ history }: World, { uid, name }: PodTruth): number[] {
+  const { namings, writes, lost } = history;
+  return [
+    ...namings.filter((naming) => naming.uid === uid),
+    ...writes.filter((write) => write.podUid === uid && isEvictionRequest(write)),
+    ...lost.filter(({ method, url }) => method !== "GET" && url.includes(`/pods/${name}`)),
+  ].map(({ at }) => at);
 }
 
 /** Returns whether an agent ended before it could write what it recorded while the disk was full. */

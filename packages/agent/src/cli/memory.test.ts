@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { optimizeSeldom } from "./memory.ts";
+import { limitOptimization } from "./memory.ts";
 
 const MINUTE = 60_000;
 
@@ -14,7 +14,7 @@ afterEach(() => {
 test("functions are optimized for five minutes, and then for ten seconds every ten minutes", () => {
   const startedAt = Date.now();
   const flags: [seconds: number, flag: string][] = [];
-  optimizeSeldom((flag) => flags.push([(Date.now() - startedAt) / 1_000, flag]));
+  limitOptimization((flag) => flags.push([(Date.now() - startedAt) / 1_000, flag]));
   vi.advanceTimersByTime(25 * MINUTE);
   expect(flags).toEqual([
     [300, "--no-turbofan"],

@@ -16,7 +16,7 @@ export function keepStartSmall(): void {
   // 24 % more CPU time, and an idle agent 5 % more.
   setFlagsFromString("--no-maglev");
   setFlagsFromString("--no-sparkplug");
-  // By default 3,000. See `optimizeSeldom` too.
+  // By default 3,000. See also `limitOptimization`.
   setFlagsFromString("--invocation-count-for-turbofan=10000");
 }
 
@@ -29,19 +29,20 @@ export function keepProcessSmall(): void {
   setFlagsFromString("--optimize-for-size");
 }
 
-// What lists, claims and streams of devices call again and again is optimized by then.
 const FIRST_MS = 5 * 60_000;
 const PERIOD_MS = 10 * 60_000;
 const WINDOW_MS = 10_000;
 
 /**
- * Lets V8 optimize functions only in the first five minutes, and then for ten seconds every ten minutes. V8 counts the
- * invocations of a function, however long they take: in days, each one that runs once a second is optimized, and its machine
- * code and deoptimization data are kept. A function whose count is reached outside of these times is counted again, so that
- * one with 1,000 invocations a second is optimized in the next window, and one with a single invocation in a week.
+ * Lets V8 optimize functions in the first five minutes, and then for ten seconds every ten minutes. V8 optimizes a function
+ * after a number of invocations, however much time they take: within hours, each one that runs once a second, whose machine
+ * code and deoptimization data are then kept. While TurboFan is off, V8 starts to count again when the number is reached.
+ * A function with r invocations a second is therefore optimized after 600,000/r seconds on average, one with 1,000 in the next
+ * window; so is one that was deoptimized, which is interpreted until then. In the first five minutes, 33 invocations a second
+ * suffice.
  * @param setFlag sets a flag of V8
  */
-export function optimizeSeldom(setFlag = setFlagsFromString): void {
+export function limitOptimization(setFlag = setFlagsFromString): void {
   const stop = () => setFlag("--no-turbofan");
   setTimeout(stop, FIRST_MS).unref();
   setInterval(() => {

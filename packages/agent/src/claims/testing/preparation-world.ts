@@ -26,11 +26,12 @@ export class PreparationWorld extends ClaimWorld {
   isPreparing = true;
   isFailing = false;
   isLifecycleOn = true;
-  left = 0;
+  deferred = 0;
   edits: DeepPartial<ContainerEdits> = { env: ["A=b"] };
   hostRoot = "/";
-  // What happens while the driver is called, and while the runtime is read.
+  /** Called during each call of the driver, and awaited. */
   duringCall: (call: string) => unknown = () => {};
+  /** Called during each read of a pod from the runtime, and awaited. */
   duringRead: () => unknown = () => {};
 
   preparationIn(boot: string, reportedDevice?: DeviceReader, isProven = true) {
@@ -70,7 +71,7 @@ export class PreparationWorld extends ClaimWorld {
       },
       reportedDevice,
       problems: { preparationFailed: () => {} },
-      queue: { add: () => void this.left++, addAfter: () => {} },
+      queue: { add: () => void this.deferred++, addAfter: () => {} },
       pods: this.isLifecycleOn ? reader : undefined,
       clock,
       log: silentLogger,

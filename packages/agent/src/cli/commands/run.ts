@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { keepProcessSmall, keepStartSmall, optimizeSeldom, returnMemoryOfStart } from "../memory.ts";
+import { keepProcessSmall, keepStartSmall, limitOptimization, returnMemoryOfStart } from "../memory.ts";
 import { addConfigurationOptions } from "../settings-options.ts";
 
 /** An agent whose API server and runtime respond is ready by then. */
@@ -9,7 +9,7 @@ const STARTED_MS = 10_000;
 export function declareRun(program: Command): void {
   addConfigurationOptions(program.command("run").description("run the agent")).action(async (options) => {
     keepStartSmall();
-    optimizeSeldom();
+    limitOptimization();
     setTimeout(afterStart, STARTED_MS).unref();
     const { runCommand } = await import("../run.ts");
     await runCommand(options);

@@ -66,7 +66,7 @@ export function finish(story: Story): void {
   Object.assign(history!, { leftAt: null, lastKnownAt: null, exits, ending });
 }
 
-/** Returns the verdict about the pod "web" after what `play` lets happen to it. */
+/** Returns the verdict on the pod "web" after `play`. */
 export function verdictAfter(play: (story: Story) => void): string {
   const story = new Story(testPod("web"), testPod("db", { priority: 5 }));
   play(story);

@@ -5,6 +5,7 @@ import { createEvictionMetrics } from "../metrics.ts";
 import { FakeNode } from "./fake-node.ts";
 import { testPolicy } from "./rounds.ts";
 
+/** A running `NodeTainter` with a fake Node. */
 export function setUp(fault: FakeNode["fault"] = () => undefined) {
   const clock = new FakeClock();
   const node = new FakeNode(clock);

@@ -62,7 +62,7 @@ it.each(["running", "created", "unknown"] as const)(
     // No container can be created with it any more, and the claim is reconciled until it is unprepared: the first failure
     // has it reconciled, and the queue's backoff paces what follows.
     expect(world.files()).toEqual([]);
-    expect(world.left).toBe(1);
+    expect(world.deferred).toBe(1);
     world.containers.set("pod-of-first", "exited");
     await preparation.reconcile(DRIVER, first.uid, never);
     await preparation.prepare(DRIVER, second, never);
