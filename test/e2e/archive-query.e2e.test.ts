@@ -104,9 +104,12 @@ describe.skipIf(missing)("the archive of a node that is gone, in a real Victoria
     });
   }
 
-  /** Keeps what the agent says of a pod, once it is what is expected. */
+  /** Keeps what the agent says of a pod, once it has left the node and is what is expected. */
   async function keep(name: string, expected: RegExp): Promise<void> {
     await eventually(async () => {
+      expect(
+        await store.query(`event_name:="nodekeeper.pod.ended" "k8s.pod.uid":="${uids.get(name)}"`),
+      ).toHaveLength(1);
       const page = await agent.command("explain", "pod", `default/${name}`);
       expect(page).toMatch(expected);
       said.set(name, page);
