@@ -40,8 +40,7 @@ export const progress: readonly Rule[] = [
  * each further request: the agent evicts it again if it can't know what became of the first one. Retries of one eviction
  * look the same from here.
  */
-function countedPods(world: World, from: number): string[] {
-  const { operator, history, api } = world;
+function countedPods({ operator, history, api }: World, from: number): string[] {
   const window = from - operator.settings.limitWindowMs;
   // No time counts across a boot (docs/eviction.md): what was before one in the window may be in it.
   const since = history.boots.some(({ at }) => at >= window) ? 0 : window;

@@ -160,10 +160,10 @@ function isResponseKept(world: World, pod: PodTruth): boolean {
     faults: met,
   } = world;
   const { uid } = pod;
-  const accepted = history.evictions
-    .filter(({ podUid }) => podUid === uid)
-    .find(({ write }) => write?.deliveredAt !== undefined)?.write?.deliveredAt;
-  // An answered stop says nothing about an eviction that was decided or requested after it.
+  const accepted = history.evictions.find(
+    ({ podUid, write }) => podUid === uid && write?.deliveredAt !== undefined,
+  )?.write?.deliveredAt;
+  // The response to a StopContainer does not show what became of an eviction that was tried after it.
   const triedAt = Math.max(0, ...attempts(world, pod));
   const lastStops = history.stopped(uid).at(-1)?.stops ?? [];
   const stops = lastStops.filter(({ answeredAt = 0 }) => answeredAt >= triedAt);

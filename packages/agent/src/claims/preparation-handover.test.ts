@@ -59,8 +59,8 @@ it.each(["running", "created", "unknown"] as const)(
     await expect(preparation.unprepareEnded(DRIVER, first.uid, never)).rejects.toThrow(`${USED} ${state}`);
     await expect(preparation.reconcile(DRIVER, first.uid, never)).rejects.toThrow(`${USED} ${state}`);
     expect(world.calls).toEqual(["prepare first: gpu-0"]);
-    // No container can be created with it any more, and the claim is reconciled until it is unprepared: the first failure
-    // has it reconciled, and the queue's backoff paces what follows.
+    // Without its CDI file, no new container can use the claim. The first failure queues it for reconciliation; the queue's
+    // backoff determines when it is tried again.
     expect(world.files()).toEqual([]);
     expect(world.deferred).toBe(1);
     world.containers.set("pod-of-first", "exited");

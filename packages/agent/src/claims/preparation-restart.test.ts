@@ -123,7 +123,7 @@ it.each([
     await failing(before.preparation.unprepare(DRIVER, claim, never));
     world.duringCall = () => {};
     world.calls = [];
-    // Reserved before, as a claim is of all pods of a workload. The kubelet calls again for the first one.
+    // The claim has been reserved for a second pod of the workload. The kubelet calls again for the first one.
     const { preparation, records } = world.preparationIn("boot-1");
     world.reserve(claim, "pod-of-shared", "later");
     await preparation.reconcile(DRIVER, claim.uid, never);

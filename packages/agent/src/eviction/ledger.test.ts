@@ -52,7 +52,7 @@ function saveEviction(): void {
   recordsOf().saveState({ ...emptyEvictionState(), at, boot: bootTime(), recent }, []);
 }
 
-/** How long ago the next process takes the evictions to be, in milliseconds. */
+/** Returns the ages of the evictions in milliseconds, as the next process calculates them. */
 function agesAfterStart(): number[] {
   const ledger = newLedger();
   ledger.restore();

@@ -104,7 +104,7 @@ it("takes back what a late write of an earlier agent process adds to a part that
   expect(last(applies)).not.toContain("widget");
 });
 
-/** The Node with a label that the agent's field manager applied, or without. */
+/** Returns the Node, with or without a label that the agent's field manager applied. */
 function labelled(value: string | undefined, second: number): KubeObject {
   const managedFields = [
     {

@@ -57,7 +57,7 @@ export const pressure = (...top: string[]): TestPlugin => ({
   top,
 });
 
-/** Lets the pod fail after two seconds, without being deleted. */
+/** The pod fails after two seconds and is not deleted. */
 export function finish(story: Story): void {
   story.left(5_000);
   const { history } = story.explanation;

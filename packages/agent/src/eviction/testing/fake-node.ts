@@ -16,7 +16,7 @@ export class FakeNode {
   beforeAnswer: (() => void) | undefined;
   /** The list of the agent's taints; null: there is none. */
   annotation: string | null = null;
-  /** The owner of the list of taints in managedFields. */
+  /** The field manager that owns the list of taints. */
   #writer: string | undefined;
   #version = 1;
   #watches = new Set<{
