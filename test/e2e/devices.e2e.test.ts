@@ -178,7 +178,8 @@ describe.skipIf(missing).each(servers)(
     it("however agent, driver and API server are killed, the slices are right in the end", async () => {
       const endsAt = Date.now() + CHAOS_S * 1_000;
       let kills = 0;
-      for (let count = 4; Date.now() < endsAt; count = 3 + (kills % 5)) {
+      // On a slow machine, too, each is killed twice.
+      for (let count = 4; Date.now() < endsAt || kills < 6; count = 3 + (kills % 5)) {
         const victim = [agent.child, goDriver, cluster.apiServer][kills % 3]!;
         await victim.kill();
         say(count);
@@ -196,7 +197,6 @@ describe.skipIf(missing).each(servers)(
       const [slice, ...more] = await slices(GO_DRIVER);
       expect(more).toEqual([]);
       if (version === "v1") expect(slice?.spec.pool.resourceSliceCount).toBe(1);
-      expect(kills).toBeGreaterThan(CHAOS_S / 10);
       await agent.ready();
     });
 
