@@ -103,8 +103,8 @@ function isForgotten(
 }
 
 /**
- * An eviction counts from when the agent learns that it was accepted. Where it does not, because the response was lost
- * or the agent ended, it counts from when it sent its last request, which it gives up after ten seconds.
+ * An eviction counts from when the agent learns that it was accepted. If it does not, because the response
+ * was lost or the agent ended, it counts from when it sent its last request, given up after ten seconds.
  */
 function marginOf({ at, calledAt, write }: Eviction, { lives }: History): number {
   // Calls of StopContainer are recorded before they are sent.

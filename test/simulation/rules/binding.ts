@@ -177,7 +177,7 @@ export const binding: readonly Rule[] = [
   },
 ];
 
-/** Returns what to call after each step: it returns when the agent may last have forgotten the driver, which was away. */
+/** Returns a function to call after each step, which returns when the agent may last have forgotten the driver. */
 function lastForgotten({ machine, devices: { binding, settings } }: World): () => number {
   const wipeDelayMs = Number.parseInt(String(settings.wipeDelay), 10) * 1_000;
   let awaySince: number | undefined;

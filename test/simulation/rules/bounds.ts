@@ -6,13 +6,13 @@ import { endsBy } from "./endings.ts";
 import { RequestCount } from "./requests.ts";
 import type { Rule } from "./rule.ts";
 
-// What comes once, such as the first request of each kind and the first event of a pod, comes before the first count.
+// One-time effects, such as the first request of each kind and a pod's first event, precede the first count.
 const WARM_UP_MS = 30_000;
 const CHURN_MS = 150_000;
 // Until plugins' grace period, transitions and the wiping of drivers' slices have ended.
 const SETTLE_MS = 120_000;
 
-// What comes and goes does not end in the state in which it began. Each kind of change happens more often.
+// Tolerance: churn does not end exactly as it began. Each kind of change happens more often than this.
 const SLACK = 10;
 const SLACK_SHARE = 0.1;
 
@@ -60,7 +60,7 @@ export const bounds: readonly Rule[] = [
   },
 ];
 
-/** Returns what a place holds that it should not. */
+/** Returns a violation if a place holds more than its bound. */
 function grown(place: string, before: number, after: number): string[] {
   const bound = constants.find((each) => each.place.test(place));
   const most = bound?.most ?? Math.floor(before * (1 + SLACK_SHARE) + SLACK);

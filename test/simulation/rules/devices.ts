@@ -34,7 +34,7 @@ const WRITES_MS = 5_000;
 const SLOW_WRITES = 10;
 // Longest delay before a write is tried again, or before a slice that another client deleted is restored.
 const LONGEST_DELAY_MS = 75_000;
-// What the kubelet and the agent take for a claim of a pod that came or went just before the rest.
+// How long the kubelet and the agent may take for a claim of a pod that started or ended just before.
 const UNDER_WAY_MS = 45_000;
 
 export const devices: readonly Rule[] = [

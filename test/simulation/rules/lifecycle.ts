@@ -45,7 +45,7 @@ function consumerDifferences({ consumers, history }: World): string[] {
   return consumers.flatMap(({ name, received }) => {
     const view = new ConsumerView(() => true);
     for (const { item } of received) view.add(item);
-    // A container that came and went between two lists was never told.
+    // A container that came and went between two lists was never reported.
     const told = Object.fromEntries(
       [...history.stages].map(([id, stage]) => [
         id,

@@ -8,14 +8,14 @@ import type { Rule } from "./rule.ts";
 // From the end of the holder to the publication of the next one: after a kill, and after a proper end.
 const REPLACED_MS = 125_000;
 const HANDED_OVER_MS = 45_000;
-// A look at the driver each second, writes after what was refused for so long, and the Lease.
+// Polling the driver (1 s), retries of the writes that were refused for `REFUSED_MS`, and deleting the Lease.
 const REMOVED_MS = 40_000;
 const REFUSED_MS = 5_000;
-// Looks every 3.75 to 6.25 minutes of an agent whose driver has no such pools, until 10 minutes are over.
+// An agent whose driver has no such pools looks every 3.75 to 6.25 minutes, and takes the Lease after 10.
 const ABANDONED_LEAST_MS = 600_000;
 const ABANDONED_MOST_MS = 23 * 60_000 + REMOVED_MS;
 const STEP_MS = 500;
-// The Lease can't be renewed for so long, while devices change so often.
+// How long the Lease can't be renewed, and how often devices change meanwhile.
 const UNRENEWED_MS = 60_000;
 const CHANGES_MS = 4_000;
 // How long after the end of a holder the wall clock is stepped, and how far.
@@ -62,7 +62,7 @@ export const pools: readonly Rule[] = [
     atRest: (world) =>
       replaced(world, "killed", REPLACED_MS, (node) => {
         remove(world, node, true);
-        // Which says nothing about the time that has passed.
+        // A step of the wall clock must not affect how long the others wait.
         const { machine } = world;
         machine.scheduler.after(STEPPED_MS, () => {
           machine.wallOffset += WALL_STEP_MS;

@@ -58,13 +58,13 @@ function countedPods({ operator, history, api }: World, from: number): string[] 
       count(write.podUid, write.at, true);
   }
   for (const { podUid, at } of history.stops) if (at >= since) count(podUid, at, true);
-  // The next agent can't know whether a request arrived that the last one was about to send when it ended: the record of
-  // it is written before.
+  // A request is recorded before it is sent. If an agent ends in between, the next one can't know whether it
+  // arrived.
   const isCut = (at: number) =>
     history.lives.some(({ endedAt = 0 }) => endedAt >= at && endedAt - at < LONGEST_SELECTION_MS);
   for (const { uid, at } of history.namings) {
     if (at >= since && isCut(at)) count(uid, at, false);
-    // Whatever ended it later: the agent selects the pods that it knows of, perhaps after their end.
+    // The agent may select a pod that another client has already ended.
     if (at >= since && api.pods.all.get(uid)?.endedBy === "other") count(uid, at, false);
   }
   const names = [...counted.values()];
@@ -93,7 +93,7 @@ function isPaused({ history }: World, uid: string | undefined, from: number): bo
 /** Returns the pods that may be evicted. */
 function eligiblePods(world: World, from: number): { uid: string; name: string }[] {
   const { limitPerNode, limitPerOwner, skipLabels } = world.operator.settings;
-  // Whom a policy or an in-tree plugin has selected is not known: such pods count too, if others ended them.
+  // Selections by policies and in-tree plugins are unknown here; those pods count too if others ended them.
   if ((world.policies.file || world.host.isWatched) && limitPerNode + limitPerOwner > 0) return [];
   const counted = countedPods(world, from);
   if (limitPerNode !== 0 && counted.length >= limitPerNode) return [];

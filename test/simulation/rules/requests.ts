@@ -21,8 +21,8 @@ interface Kind {
   most(changes: Changes, evicted: number, hasBinding: boolean): number;
 }
 
-// Each change that is published is one write of each object that it concerns. What only the agent has to do with, such as
-// pods, restarts of plugins, consumers and the runtime, is no write.
+// A published change is one write of each object it concerns. Pods, plugin restarts, consumers and the
+// runtime cause no writes.
 const kinds: readonly Kind[] = [
   {
     what: "writes of the CustomNodeResource and the Node",
@@ -47,7 +47,7 @@ const kinds: readonly Kind[] = [
   {
     what: "events",
     includes: /\/events/,
-    // Of a condition, and of an eviction: on the pod and on the Node.
+    // One per condition and device, two per eviction: on the pod and on the Node.
     most: ({ pressure, devices }, evicted) => pressure + devices + 2 * evicted,
   },
 ];

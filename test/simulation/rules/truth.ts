@@ -267,7 +267,7 @@ function lostAbout(world: World, pod: PodTruth): LostEvidence {
 
 // A watch that the API server refuses or ends is opened again after at most this, and then after one slow response.
 const LONGEST_BLINDNESS_MS = 30_000;
-// Bookmarks are missing for so long until a watch is given up.
+// How long bookmarks may be missing before a watch is reopened.
 const STALL_MS = 180_000;
 
 /** Returns how long the agent's watch of pods may miss what happens, by faults other than outages. */

@@ -77,7 +77,7 @@ export function unseenMs(plan: Pick<Plan, "faults">): number {
 // Share of the worlds with few of each kind and a short storm. Most defects need no more, and such a world costs a third.
 const SMALL = 0.75;
 
-// Between the seeds of a world and of what has chance of its own.
+// Offsets from a world's seed to the seeds of parts that are drawn independently.
 const POWER = 1_000_003;
 const DISK = 2_000_003;
 const PLUGINS = 3_000_017;
@@ -104,7 +104,7 @@ const POOLS_SHARE = 0.5;
 // Leases are renewed every 10 s and expire after 40 s.
 const POOLS_STORM = 3;
 const NEVER = Number.POSITIVE_INFINITY;
-// So that the clock is stepped while a Lease of nobody that runs is watched.
+// Short, so that the clock is stepped while the agents watch a Lease whose holder no longer runs.
 const POOLS_WALL_STEPS_MS = 12_000;
 // A killed holder of a Lease is replaced within two minutes, also one that was killed last. Until it publishes: 160 s.
 const POOLS_CALM_MS = 160_000;

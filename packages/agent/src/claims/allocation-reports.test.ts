@@ -202,6 +202,6 @@ it("a driver that connects again is told again, and all is new to it", async () 
 it("a watch that fails is a problem of the drivers that need it", async () => {
   await waiting();
   lastError = new Error("pods is forbidden");
-  expect(reports.problemOf(DRIVER)).toContain("not told of allocations: pods is forbidden");
+  expect(reports.problemOf(DRIVER)).toContain("allocations can't be reported to it: pods is forbidden");
   expect(reports.problemOf("other.example.com")).toBeUndefined();
 });

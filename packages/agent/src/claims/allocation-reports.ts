@@ -20,26 +20,26 @@ export interface AllocationReportsOptions
   log: Logger;
 }
 
-/** What is known of a driver that serves DeviceBinding. */
+/** The state of reporting allocations to one driver that serves DeviceBinding. */
 interface Told {
   notice: DriverNotice<readonly ClaimToBind[]>;
   /** Undefined until all are known. */
   claims: readonly ClaimToBind[] | undefined;
-  /** The allocations that the driver was told of last: their keys, by UID of the claim. */
+  /** Keys of the allocations in the last report that the driver answered, by UID of the claim. */
   allocations: ReadonlyMap<string, string>;
-  /** Whether it was told since it connected. It may have been restarted. */
+  /** Whether allocations were reported over the current connection: the driver may have restarted. */
   isTold: boolean;
-  /** Called after the connected driver was told; with whether some of it was new. */
+  /** Called after each report, with whether it contains an allocation that is new for this connection. */
   onTold: (isNew: boolean) => void;
 }
 
 /**
- * Tells drivers of the claims that they must know before they are prepared.
+ * Reports allocated claims to drivers that must know them before they are prepared (ReportAllocations).
  *
  * 1. Pods and claims are watched only while a driver is known that serves DeviceBinding.
- * 2. A driver is told once all claims are known. After that, a claim that can't be read yet does not delay the others.
- * 3. The status of a claim's devices is accepted from when the driver was told of its allocation, since it connected. What
- *    it reported before was about an earlier one, or did not know the claim, so that it is asked again.
+ * 2. The first report has all claims. After that, a claim that can't be read does not delay the others.
+ * 3. A device's status is accepted once its allocation was reported over the current connection. Earlier
+ *    status is about an earlier allocation or an unknown claim, so the driver is asked for it again.
  */
 export class AllocationReports {
   readonly #options: AllocationReportsOptions;
@@ -59,8 +59,8 @@ export class AllocationReports {
   }
 
   /**
-   * Tells a connected driver until the signal aborts. Never rejects.
-   * @param onTold called each time it was told; with whether it was of an allocation that it was not told of since it connected
+   * Reports allocations to a connected driver until the signal aborts. Never rejects.
+   * @param onTold called after each report, with whether it has an allocation new to this connection
    */
   async tell(
     target: Omit<NoticeTarget, "log">,
@@ -84,13 +84,13 @@ export class AllocationReports {
     else this.#toBind.servedChanged();
   }
 
-  /** Why a driver is not told of allocations. Undefined if it is. */
+  /** Why allocations can't be reported to a driver. Undefined if there is no problem or no such driver. */
   problemOf(driver: string): string | undefined {
     const known = this.#drivers.get(driver);
     if (!known) return undefined;
     const { lastError } = this.#toBind;
     const problem = lastError === undefined ? known.notice.problem : messageOf(lastError);
-    return problem && `it is not told of allocations: ${problem}`;
+    return problem && `allocations can't be reported to it: ${problem}`;
   }
 
   /** Watches until the signal aborts. */
@@ -142,7 +142,7 @@ export class AllocationReports {
     this.#accept(driver, known);
   }
 
-  // A claim that was allocated anew is left out once, as if the driver had been told of its deallocation in time.
+  // A claim allocated again is omitted from one report, as if its deallocation had been reported in time.
   #send({ notice, claims = [], allocations }: Told): void {
     const isAnew = (claim: ClaimToBind) =>
       (allocations.get(claim.uid) ?? allocationKey(claim)) !== allocationKey(claim);

@@ -1,7 +1,7 @@
 import { isLabelName, quote } from "@nodekeeper/core/lib";
 import { refusal } from "./edit-checks.ts";
 
-// The bounds of Kubernetes: CDI has its rules.
+// Kubernetes' limit for annotations, whose rules CDI adopts.
 const MOST_BYTES = 256 * 1024;
 
 /** Checks annotations of a CDI device as the API server checks those of an object. Throws `invalid`. */

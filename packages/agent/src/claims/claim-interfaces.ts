@@ -27,10 +27,9 @@ export function checkInterfaces(spec: Pick<CdiSpec, "devices" | "containerEdits"
 }
 
 /**
- * Throws `invalid` if another claim has an interface of the node that this CDI file names: it is prepared, or its containers
- * may not have exited. Call it in the same
- * turn of the event loop as the recording of the claim: of two claims prepared concurrently, the second then finds the
- * first.
+ * Throws `invalid` if another claim that is prepared, or whose containers may still run, has an interface
+ * that this CDI file names. Call it in the same turn of the event loop as the recording of the claim: of two
+ * claims prepared concurrently, the second then finds the first.
  */
 export function refuseTakenInterfaces(
   cdi: string,

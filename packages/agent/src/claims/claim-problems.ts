@@ -14,7 +14,7 @@ export interface ClaimProblemsOptions {
 export type ReportKind = "restoration" | "status" | "health";
 
 interface OfDriver {
-  /** To PrepareDevices, by UID of the claim. */
+  /** Refused answers to PrepareDevices, by UID of the claim. */
   answers: Map<string, DriverProblem>;
   reports: Map<ReportKind, readonly DriverProblem[]>;
 }
@@ -23,8 +23,8 @@ interface OfDriver {
 const MOST_ANSWERS = 1_000;
 
 /**
- * What is refused of drivers' answers and reports about claims, until it is not any more: an answer to PrepareDevices until
- * its claim is prepared or unprepared, a report until the next one.
+ * The refused parts of drivers' answers and reports about claims. A refused answer to PrepareDevices stays
+ * until its claim is prepared or unprepared, a refused report until the next one.
  */
 export class ClaimProblems {
   readonly #options: ClaimProblemsOptions;
@@ -46,7 +46,7 @@ export class ClaimProblems {
     this.#changed(driver);
   }
 
-  /** Sets what is refused of a driver's last report. */
+  /** Sets the refused parts of a driver's last report. */
   report(driver: string, kind: ReportKind, problems: readonly DriverProblem[]): void {
     const { reports } = this.#of(driver);
     if (problems.length === 0 && !reports.has(kind)) return;

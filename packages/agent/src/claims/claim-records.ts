@@ -178,8 +178,8 @@ export class ClaimRecords {
   }
 
   /**
-   * Returns whether a claim's preparation must be repeated before the kubelet is answered: it is lost, or the previous agent
-   * may have unprepared the claim and could not record it.
+   * Returns whether a claim's preparation must be repeated before the kubelet is answered: it is lost, or the
+   * previous agent may have unprepared the claim without recording it.
    */
   isDoubtful(record: ClaimRecord): boolean {
     return this.isLost(record) || this.#unproven.has(`${record.driver}/${record.uid}`);
@@ -236,7 +236,7 @@ export class ClaimRecords {
       for (const listener of this.#listeners) listener(driver, uid);
     };
     return this.#commits.add({
-      // Applied again after a failure of the changes before it, the record may be another one.
+      // Reads the record again: after an earlier change failed and was reverted, it may differ.
       apply: () => {
         before = this.get(driver, uid);
         set(after);

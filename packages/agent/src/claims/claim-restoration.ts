@@ -11,7 +11,7 @@ export interface ClaimRestorationOptions {
   records: Pick<ClaimRecords, "of" | "isLost" | "lose">;
   /** Calls RestoreClaims. Rejects with `unsupported` if the driver does not implement it. */
   call: (request: Uint8Array, about: object) => Promise<Uint8Array>;
-  /** Called with what is refused of the driver's answer. */
+  /** Called with the refused parts of the driver's answer. */
   onRefused: (problems: readonly DriverProblem[]) => void;
   log: Logger;
 }
@@ -22,9 +22,9 @@ const MOST_REFUSED = 1_000;
 const MOST_LOGGED = 5;
 
 /**
- * Tells a driver once for its connection which claims are prepared, and records those whose preparation it has lost. The
- * first call to the driver waits for it. After a failure, calls fail until it is tried again. A driver without recorded
- * claims is not called.
+ * Sends a driver its recorded claims once per connection (RestoreClaims), and records those whose preparation
+ * it has lost. Other calls to the driver wait until this has succeeded. After a failure, they fail until a
+ * retry succeeds. A driver without recorded claims is not called.
  */
 export class ClaimRestoration {
   readonly #options: ClaimRestorationOptions;

@@ -26,12 +26,12 @@ export function statusManager(driver: string, nodeName: string): string {
 }
 
 /**
- * What became of the entries. "removed": there are none any more. "dropped": the API server did not store all of them.
+ * The result of an apply. "removed": no entries remain. "dropped": the API server did not store all entries.
  * "kept": nothing was written.
  */
 export type StatusOutcome = "stored" | "removed" | "dropped" | "kept";
 
-/** Reads ResourceClaims and applies `status.devices`. */
+/** Reads ResourceClaims and writes `status.devices`: by server-side apply, otherwise by JSON patch. */
 export class ClaimStatusApi {
   readonly #client: ClaimStatusClient;
   readonly #reader: ClaimReader;
@@ -47,9 +47,9 @@ export class ClaimStatusApi {
    * their status has changed. A function returns the entries for the claim as it is, or undefined to write nothing; they are
    * not written if the claim changes meanwhile.
    *
-   * Throws `notFound` if the claim does not exist or was replaced, `DeviceStatusNotWritten` with the code `forbidden` if a
-   * permission is missing, `invalid` if one may be missing or a field of this claim is forbidden, and `conflict` if another
-   * client owns a field, and otherwise as the client does: `conflict` if the claim has changed.
+   * Throws `notFound` if the claim does not exist or was replaced, and `DeviceStatusNotWritten` with the
+   * code `forbidden` (missing permission), `invalid` (permission possibly missing, or a field is forbidden)
+   * or `conflict` (another client owns a field). Other errors are the client's: `conflict` if it changed.
    */
   async apply(
     claim: ClaimReference,

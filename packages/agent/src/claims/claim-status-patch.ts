@@ -21,7 +21,7 @@ interface EntryKey {
   shareID?: string;
 }
 
-/** Returns whether the API server refuses an apply because it changes the allocation by itself. */
+/** Returns whether an apply was refused because the API server itself reordered keys of the allocation. */
 export function isAllocationChanged(error: unknown): boolean {
   if (!(error instanceof ApiStatusError) || codeOf(error) !== "invalid") return false;
   const { causes } = error.summary;
@@ -36,7 +36,7 @@ export function isPatched(claim: KubeObject, manager: string): boolean {
   return ownedBy(claim, manager, "Update").size > 0;
 }
 
-/** Returns whether a manager has written an entry, however it did. */
+/** Returns whether a manager has written an entry, by apply or by patch. */
 export function isOwn(claim: KubeObject, manager: string, entry: EntryKey): boolean {
   return owners(claim, manager).own.has(keyOf(entry));
 }

@@ -40,13 +40,13 @@ const DROPPED =
 /**
  * Writes the status that drivers report of allocated devices to `status.devices` of their ResourceClaims.
  *
- * 1. Only devices of claims that are prepared, or that wait to be bound, have a status. It is removed when the claim is
- *    unprepared, also by an agent that was restarted since: claims are recorded before they are written.
- * 2. That of a device with binding conditions stays until the claim is deallocated, because the scheduler reads it for
- *    every pod. While the claim neither waits nor is prepared, it is updated or removed, but not added, nor to an entry of
- *    another client: after a deallocation, which removes it, the last report is about the earlier allocation. While it
- *    waits, nothing is written to a claim that has another allocation than the driver was told of.
- * 3. While a driver is disconnected its last status stays.
+ * 1. Only devices of claims that are prepared or wait to be bound have a status. It is removed when the claim
+ *    is unprepared, even by an agent started later: claims are recorded before their status is written.
+ * 2. The status of a device with binding conditions stays until the claim is deallocated, because the
+ *    scheduler reads it for every pod. While the claim neither waits nor is prepared, the agent updates or
+ *    removes its own entry but adds none: the last report may be about an earlier allocation. While the claim
+ *    waits, it is written only if its allocation is the one that was reported to the driver.
+ * 3. While a driver is disconnected, its last status stays.
  * 4. Only the agent's own fields are removed or changed: each driver has its own field manager on each node, and fields
  *    of other managers are not taken over.
  */
@@ -99,7 +99,7 @@ export class ClaimStatuses {
 
   /**
    * Sets the claims that wait to be bound.
-   * @param told the allocations that the driver was told of, and may report the status of: their keys, by UID of the claim
+   * @param told keys of the allocations that were reported to the driver, by UID of the claim
    */
   toBind(driver: string, claims: readonly ClaimToBind[], told: ReadonlyMap<string, string>): void {
     for (const uid of this.#reports.toBind(driver, claims, told)) {
@@ -109,12 +109,12 @@ export class ClaimStatuses {
     }
   }
 
-  /** Leaves the status of claims that are not prepared as it is until the driver, which has just connected, was told of them. */
+  /** Keeps the status of unprepared claims until they are reported to the newly connected driver. */
   untold(driver: string): void {
     this.#reports.untold(driver);
   }
 
-  /** Awaits another report of claims that the driver was told are allocated anew. Until then their status stays. */
+  /** Keeps the status of claims, whose new allocations were just reported, until the driver's next report. */
   renewed(driver: string, uids: readonly string[]): void {
     this.#reports.renewed(driver, uids);
   }
@@ -127,7 +127,7 @@ export class ClaimStatuses {
     return [...this.#stored].flatMap(([key, claim]) => (isUnprepared(key) ? [claim] : []));
   }
 
-  /** Why the status of a driver's devices is refused or not written; undefined if it is. */
+  /** Why the status of a driver's devices is refused or not written. Undefined if neither is the case. */
   problemOf(driver: string): string | undefined {
     const failed = [...this.#failures].find(([key]) => key.startsWith(`${driver}/`));
     return this.#reports.refusal(driver) ?? failed?.[1];
@@ -151,7 +151,7 @@ export class ClaimStatuses {
     if (this.#stored.has(key) || this.#reports.hasStatus(driver, uid)) this.#add(key);
   }
 
-  // A claim that waits for a retry is not written earlier because its status changes again.
+  // A further change of its status does not bring forward the retry of a claim.
   #add(key: string): void {
     if (this.#rechecks.delete(key)) this.#queue.cancel(key);
     if (!this.#queue.isWaiting(key)) this.#queue.add(key);

@@ -9,7 +9,7 @@ export interface ClaimToBind extends ClaimReference, Allocation {
 }
 
 /**
- * Returns a claim for a driver. Undefined if no device with binding conditions is allocated of it that this node can use.
+ * Returns a claim for a driver. Undefined if it has no device with binding conditions that this node can use.
  * @param known pods whose service accounts are known, by UID
  */
 export function claimToBind(
@@ -47,8 +47,8 @@ export function bindingDrivers(claim: KubeObject | undefined, nodeName: string):
     .map(({ driver }) => textOf(driver));
 }
 
-// Devices of one node, and those that are bound to a node, are allocated with its name. The scheduler may have nominated
-// another node for the pod since it nominated this one.
+// The node selector of an allocation names the node if the device is local or sets bindsToNode. It is another
+// node's if the scheduler has meanwhile nominated that node for the pod.
 function isOfOtherNodes({ nodeSelectorTerms }: Record<string, unknown>, nodeName: string): boolean {
   const terms = recordsOf(nodeSelectorTerms);
   const isOther = ({ matchFields }: Record<string, unknown>) =>

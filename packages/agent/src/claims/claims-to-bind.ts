@@ -11,7 +11,7 @@ export interface ClaimsToBindOptions {
   records: Pick<ClaimRecords, "get" | "subscribe">;
   /** Returns claims that may have waited before, and are not prepared. */
   unprepared: () => readonly ClaimReference[];
-  /** Whether a driver is told of its claims. A claim is not followed for other drivers. */
+  /** Whether allocations are reported to a driver. Claims of other drivers are not watched. */
   isServed: (driver: string) => boolean;
   watch: (target: WatchTarget) => Pick<Watcher, "run" | "lastError">;
   log: Logger;
@@ -19,7 +19,7 @@ export interface ClaimsToBindOptions {
 
 interface FollowedClaim {
   scope: ScopedSignal;
-  /** Why it is not read. Undefined if it is, or is being read. */
+  /** Why it can't be read. Undefined if it was read or the read is in progress. */
   lastError: () => unknown;
   /** Undefined if it does not exist. */
   claim: KubeObject | undefined;
@@ -40,13 +40,13 @@ const resourceClaims: ApiResource = {
   plural: "resourceclaims",
 };
 
-// Each is a watch, of which the client for the API server has 32: the others must not wait for these.
+// Each claim takes one of the API client's 32 watches; the agent's other watches must not wait for them.
 const MOST_CLAIMS = 12;
 
 /**
- * The allocated claims that a driver must know before they are prepared. A claim is one from when the scheduler has reserved
- * it for a pod that it has nominated this node for, until the driver has prepared it, or it is deallocated. Watches these
- * pods, which are not bound yet, and each claim by its name.
+ * The allocated claims that a driver must know before they are prepared: from when the scheduler has reserved
+ * a claim for a pod that it nominated this node for, until the driver has prepared it or it is deallocated.
+ * Watches these pods, which are not bound yet, and each claim by its name.
  */
 export class ClaimsToBind {
   readonly #options: ClaimsToBindOptions;
@@ -162,7 +162,7 @@ export class ClaimsToBind {
     if (this.#claims.has(key)) return;
     const isFull = this.#claims.size >= MOST_CLAIMS;
     if (isFull && !this.#isFull)
-      log.warn({ claim: key }, `a claim to bind is not read: ${MOST_CLAIMS} others are`);
+      log.warn({ claim: key }, `claim to bind is not watched: the limit of ${MOST_CLAIMS} is reached`);
     this.#isFull = isFull;
     if (isFull) return;
     const scope = childScope(this.#signal);
@@ -205,7 +205,7 @@ export class ClaimsToBind {
     const reserved = new Set(reservedPods(claim));
     // A shared claim outlives the pods that have waited for it.
     for (const pod of pods.keys()) if (!reserved.has(pod)) pods.delete(pod);
-    // A claim that another pod uses already is awaited once it is reserved for this pod, too.
+    // A claim that another pod already uses is awaited once it is also reserved for a waiting pod.
     const awaited = [...reserved].filter((pod) => this.#pods.has(pod));
     if (drivers.length > 0 && awaited.length > 0) {
       followed.heldUid = uid;

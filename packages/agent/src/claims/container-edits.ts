@@ -65,7 +65,7 @@ export async function checkHostPaths(edits: CdiEdits, host: HostFiles): Promise<
  */
 export async function cdiEdits(edits: ContainerEdits, host: HostFiles): Promise<CdiEdits> {
   const { env, deviceNodes, mounts, hooks, netDevices, intelRdt: rdt, additionalGids: gids } = edits;
-  // What is on top of each is read.
+  // Bounded, because checkInterface reads the interfaces stacked on each of them.
   if (netDevices.length > MOST_NET_DEVICES)
     throw refusal("netDevices", `has ${netDevices.length} entries, more than ${MOST_NET_DEVICES}`);
   const lists = { env, deviceNodes, mounts, hooks, netDevices };

@@ -8,8 +8,8 @@ export type DeviceReader = (driver: string, pool: string, device: string) => Dev
 
 /**
  * Metadata of a claim's devices of one driver, for the containers that use them: JSON objects by request, without a
- * subrequest. They are those of metadata.resource.k8s.io without kind and apiVersion, and texts, because they have
- * integers beyond 2^53.
+ * subrequest. The objects are those of metadata.resource.k8s.io without kind and apiVersion. They stay
+ * serialized, because they may contain integers beyond 2^53.
  */
 export type DeviceMetadata = Record<string, string>;
 
@@ -97,8 +97,8 @@ export function metadataMounts(
 
 /**
  * Returns where a container finds the metadata of a request: by the name of the claim in the pod if it was generated from
- * a template, otherwise by the claim's own name. The annotation with the former can be set by anybody who creates claims,
- * so it is used only if it is the name that Kubernetes requires.
+ * a template, otherwise by the claim's own name. Any client that creates claims can set the annotation with
+ * the former, so it is used only if it is a name that Kubernetes permits.
  */
 export function metadataPath({ driver, name, podClaimName }: ClaimWithMetadata, request: string): string {
   const claim =

@@ -31,7 +31,7 @@ export interface DriverClientOptions {
   deadlineMs: () => number;
   /** Is notified of calls that were answered, also with an error, and of calls that reached `deadlineMs`. */
   timeouts?: Pick<CallTimeouts, "answered" | "timedOut">;
-  /** The driver's claims, if it serves v1alpha2: it is told of them before any other call. */
+  /** The driver's claims, if it serves v1alpha2: they are sent to it before any other call. */
   restoration?: Pick<ClaimRestorationOptions, "records" | "onRefused"> | undefined;
   log?: Logger;
   clock: Clock;
@@ -70,12 +70,12 @@ export class DriverClient {
     return this.#restoration !== undefined;
   }
 
-  /** Tells the driver of its prepared claims if it serves v1alpha2 and was not told yet, as `ClaimRestoration.retry` does. */
+  /** Sends the driver its recorded claims if due and if it serves v1alpha2: see `ClaimRestoration.retry`. */
   async restore(signal: AbortSignal): Promise<void> {
     await this.#restoration?.retry(signal);
   }
 
-  /** Waits until the driver was told of its prepared claims, as `ClaimRestoration.done` does. */
+  /** Waits until the driver has answered RestoreClaims, as `ClaimRestoration.done` does. */
   async restored(signal: AbortSignal): Promise<void> {
     await this.#restoration?.done(signal);
   }

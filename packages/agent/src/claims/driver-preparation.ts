@@ -79,7 +79,7 @@ export class DriverPreparation {
     underway.throwIfAborted();
     // The record that follows reserves the devices: nothing may be awaited in between.
     handOn.refuseConflicts(driver, claim.uid, allocation.devices);
-    // The record must keep that the kubelet was answered before, and does not call again.
+    // The record must still show that the kubelet was answered earlier and does not call again.
     if (!isRepeated) {
       await records.save(driver, claim, { state: "preparing", devices, pods, details, cdi: "" });
       underway.throwIfAborted();
@@ -87,7 +87,7 @@ export class DriverPreparation {
     const answer = connection.client
       ? await connection.client.prepare(claim, { ...allocation, pods }, signal)
       : withoutEdits(allocation);
-    // A driver that has registered again meanwhile was told that this claim is not prepared.
+    // If the driver registered again meanwhile, RestoreClaims listed this claim as not prepared.
     const now = drivers.get(driver)?.connection;
     if (now && now.client !== connection.client)
       throw new DriverFailed({ driver, problem: "it registered again while it prepared the claim" });

@@ -46,7 +46,7 @@ interface Served extends Pick<PluginRegistration, "endpoint" | "versions"> {
   client: Pick<DriverClient, "restored"> | undefined;
 }
 
-/** Follows what connected drivers report of their devices, and has them told of allocations. */
+/** Follows the reports of connected drivers, and starts reporting allocations to them. */
 export class DriverReports {
   readonly #options: DriverReportsOptions;
   readonly #tasks = new Set<Promise<void>>();
@@ -128,8 +128,8 @@ export class DriverReports {
     return status;
   }
 
-  // A driver that does not know its claims yet would report that none has a status. One that can't be told of allocations
-  // reports that of prepared claims nevertheless.
+  // A driver that does not know its claims yet would report no status for them. If allocations can't be
+  // reported to it, it still reports the status of prepared claims.
   async #informed(
     client: Served["client"],
     told: Promise<void> | undefined,

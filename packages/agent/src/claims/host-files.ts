@@ -84,7 +84,7 @@ export class HostFiles {
    * Throws `invalid` for a network interface of the node that must not be moved into a container:
    * - one whose path `/sys/class/net/<name>` is not within the allowed directories;
    * - one that carries a default route of the node, or something on top of it that does: the node would lose its network,
-   *   and nobody could reach it to undo that. No setting permits it;
+   *   and could not be reached to undo that. No setting permits it;
    * - any, if the node's routes can't be read.
    */
   async checkInterface(name: string, field: string): Promise<void> {

@@ -11,9 +11,9 @@ const LOOK_AGAIN_MS = 30_000;
 const SOON_MS = 1_000;
 
 /**
- * Claims whose unprepare was begun and not completed. After a failed call to unprepare a claim, the kubelet calls again,
- * unless another pod uses the claim by then: it considers the claim prepared for that pod, and does not call at all
- * (pkg/kubelet/cm/dra/manager.go).
+ * Claims whose unprepare was started but not completed. After a failed call to unprepare, the kubelet calls
+ * again, unless another pod uses the claim by then: it considers the claim prepared for that pod, and does
+ * not call at all (pkg/kubelet/cm/dra/manager.go).
  */
 export class InterruptedUnprepare {
   readonly #context: Context;
@@ -60,7 +60,7 @@ export class InterruptedUnprepare {
       return false;
     }
     const { pods } = records.get(driver, uid) ?? record;
-    // A container that runs may have the device, or be one of these pods that was created without it.
+    // A running container may have the device, or belong to one of these pods and lack it.
     if (await use.isFree({ ...record, pods }, signal))
       await connection.client?.unprepare(record, { devices, pods, details }, signal);
     await records.reopen(driver, uid);

@@ -116,8 +116,8 @@ export class Preparation {
   }
 
   /**
-   * Reconciles one claim: completes an interrupted unprepare unless the kubelet has to, prepares the claim again after a
-   * reboot, if its driver has lost it, or if pods use it that the kubelet does not call for, and writes a missing CDI file.
+   * Reconciles one claim: completes an interrupted unprepare unless the kubelet has to, writes a missing CDI
+   * file, and prepares it again after a reboot, if the driver lost it, or for pods without a kubelet call.
    */
   async reconcile(driver: string, uid: string, signal: AbortSignal): Promise<void> {
     const { records, drivers, directory } = this.#context;

@@ -23,36 +23,36 @@ export interface ReportedStatusesOptions {
   log: Logger;
 }
 
-/** The entries that a claim should have. A function: those of the claim as it is; undefined: they stay as they are. */
+/** A claim's desired entries, or a function of the live claim that returns them; undefined: no change. */
 export type WantedEntries =
   | readonly StatusEntry[]
   | ((live: KubeObject) => readonly StatusEntry[] | undefined);
 
 interface Waiting {
   claim: ClaimToBind;
-  /** Whether the driver was told of the allocation. */
+  /** Whether the allocation was reported to the driver. */
   isTold: boolean;
 }
 
 const MOST_LOGGED = 10;
 
-/** What drivers report of their devices, and what of it is to be written. */
+/** The statuses that drivers report for their devices, and the entries to write from them. */
 export class ReportedStatuses {
   readonly #options: ReportedStatusesOptions;
   /** The last report of each driver since the agent's start. */
   readonly #reports = new Map<string, StatusReport>();
   /** Claims that wait to be bound, by driver and UID. */
   readonly #toBind = new Map<string, ReadonlyMap<string, Waiting>>();
-  /** UIDs of claims, by driver, of which the last report was about an earlier allocation. */
+  /** By driver, UIDs of claims for which the last report is about an earlier allocation. */
   readonly #outdated = new Map<string, Set<string>>();
-  /** Connected drivers that are to be told of the claims that wait, and were not yet. */
+  /** Connected drivers to which the waiting claims have not been reported yet. */
   readonly #untold = new Set<string>();
 
   constructor(options: ReportedStatusesOptions) {
     this.#options = options;
   }
 
-  /** Takes a report. Returns the UIDs of the claims whose status differs; undefined: of all. */
+  /** Stores a report. Returns the UIDs of claims whose status has changed; undefined for all claims. */
   reported(driver: string, devices: readonly DeviceStatus[]): Set<string> | undefined {
     const before = this.#reports.get(driver);
     const { nodeName } = this.#options;
@@ -85,9 +85,9 @@ export class ReportedStatuses {
   }
 
   /**
-   * Sets the claims that wait to be bound. Returns the UIDs of those whose status is accepted now, is no longer, or is that
-   * of another allocation.
-   * @param told the allocations that the driver was told of: their keys, by UID of the claim
+   * Sets the claims that wait to be bound. Returns the UIDs of claims whose status is now accepted, no longer
+   * accepted, or accepted for another allocation.
+   * @param told keys of the allocations that were reported to the driver, by UID of the claim
    */
   toBind(driver: string, claims: readonly ClaimToBind[], told: ReadonlyMap<string, string>): string[] {
     const before = this.#toBind.get(driver) ?? new Map<string, Waiting>();
@@ -104,14 +104,14 @@ export class ReportedStatuses {
   }
 
   /**
-   * Leaves the status of claims that are not prepared as it is until `renewed`: a driver that has just connected does not
-   * know them, and reports that they have none.
+   * Keeps the status of unprepared claims until `renewed`: a newly connected driver does not know them yet
+   * and reports no status for them.
    */
   untold(driver: string): void {
     this.#untold.add(driver);
   }
 
-  /** Leaves the status of claims as it is until the next report: the last one was about an earlier allocation, or none. */
+  /** Keeps the status of claims until the next report: the last was about an earlier allocation, if any. */
   renewed(driver: string, uids: readonly string[]): void {
     this.#untold.delete(driver);
     this.#outdated.set(driver, new Set([...(this.#outdated.get(driver) ?? []), ...uids]));
@@ -171,8 +171,8 @@ export class ReportedStatuses {
   }
 
   /**
-   * Returns whether a claim as it was read has the allocation that the driver was told of. It may have been allocated anew
-   * before the agent has seen that. Undefined if it does not wait to be bound.
+   * Returns a check whether a claim, as read, has the allocation reported to the driver: it may have been
+   * allocated again since. Undefined unless the claim waits to be bound and its allocation was reported.
    */
   isTold(driver: string, uid: string): ((live: KubeObject) => boolean) | undefined {
     const waiting = this.#toBind.get(driver)?.get(uid);
@@ -212,6 +212,6 @@ export class ReportedStatuses {
     const fields = { errorId: DeviceStatusRefused.id, driver };
     for (const { message } of added.slice(0, MOST_LOGGED)) log.warn(fields, message);
     const more = added.length - MOST_LOGGED;
-    if (more > 0) log.warn(fields, `status refused of ${more} more devices`);
+    if (more > 0) log.warn(fields, `status of ${more} more devices refused`);
   }
 }

@@ -20,7 +20,7 @@ export class StatusPace {
     this.#context = context;
   }
 
-  /** Takes a write of a driver. Returns how long it must wait instead, in milliseconds; 0: it may be done now. */
+  /** Requests a write for a driver. Returns 0 if it may be done now, otherwise the wait in milliseconds. */
   take(driver: string): number {
     const { clock } = this.#context;
     const waitMs = (this.#holds.get(driver)?.until ?? 0) - clock.monotonic();

@@ -60,7 +60,7 @@ export class Unpreparation {
     // Also without a record, which may be lost although the driver has prepared the claim.
     const mayBePrepared = record !== undefined || connection?.client !== undefined || !connection;
     if (mayBePrepared && !(record && isEnding(record))) await save("unpreparing");
-    // The call is answered once: what has to be done for it later must not be lost. The CDI file is evidence of the claim.
+    // After success the kubelet does not call again. If the deferral can't be recorded, keep the CDI file.
     if (!connection && !records.isKept) throw new NodekeeperError("unavailable", NOT_KEPT);
     await directory.remove(driver, uid);
     if (record) await this.#checkUnused(record, signal);

@@ -20,12 +20,12 @@ export const podResource: ApiResource = {
   subresources: [],
 };
 
-/** Returns what is needed of a pod. */
+/** Returns a pod that waits to be bound, with the names of its claims. */
 export function waitingPod({ metadata, spec, status }: KubeObject): WaitingPod {
   const { name = "", namespace = "", uid = "" } = metadata;
   const { serviceAccountName, resourceClaims: wanted } = recordOf(spec);
   const { resourceClaimStatuses, extendedResourceClaimStatus: extended } = recordOf(status);
-  // Those of the specification have a name or a template; the status has the names of claims made of templates.
+  // Claims in the spec have a name or a template; the status has the names of those created from templates.
   const named = [...recordsOf(wanted), ...recordsOf(resourceClaimStatuses), recordOf(extended)];
   const claims = named.map(({ resourceClaimName }) => textOf(resourceClaimName)).filter(Boolean);
   const serviceAccount = textOf(serviceAccountName);

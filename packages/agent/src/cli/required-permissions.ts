@@ -10,7 +10,7 @@ const reviewPermissions: AccessQuestion[] = [
   { verb: "create", group: "authorization.k8s.io", resource: "subjectaccessreviews" },
 ];
 
-// The second is a permission from Kubernetes 1.36 on: the API server asks for it with the driver as the name.
+// The second exists since Kubernetes 1.36; the API server checks it with the driver as the resource name.
 const statusPermissions: AccessQuestion[] = [
   { verb: "patch", group: "resource.k8s.io", resource: "resourceclaims", subresource: "status" },
   {
@@ -19,7 +19,7 @@ const statusPermissions: AccessQuestion[] = [
     resource: "resourceclaims",
     subresource: "driver",
   },
-  // For drivers that are told of allocations.
+  // For drivers to which allocations are reported.
   ...["list", "watch"].map((verb) => ({ verb, group: "resource.k8s.io", resource: "resourceclaims" })),
 ];
 

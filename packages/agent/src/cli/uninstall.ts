@@ -55,10 +55,10 @@ const QPS = 200;
 const NODES_PER_PAGE = 200;
 
 /**
- * `nodekeeper uninstall`: removes what agents left in the cluster on one node or on all of them. Cleans several nodes
- * concurrently, and prints what was removed from each as soon as it is, or all of it at the end as JSON or YAML. Waits up to a
- * minute for agents that still run, and leaves the nodes of those that do not end. Returns whether every node was
- * cleaned; before an error is thrown, what was removed is printed too. Idempotent: run again after an interruption, it only reads the nodes that are clean.
+ * `nodekeeper uninstall`: removes what agents left in the cluster, on one node or on all. Cleans nodes
+ * concurrently and prints the results as they arrive, or all at the end as JSON or YAML, even if an error
+ * follows. Waits up to a minute for agents that still run, and skips nodes whose agents do not stop.
+ * Idempotent: a second run only reads clean nodes. Returns whether every node was cleaned.
  */
 export async function uninstallCommand(options: UninstallOptions, run: CommandRun): Promise<boolean> {
   const { node, allNodes = false, selector, dryRun: isDryRun = false } = options;
@@ -126,7 +126,7 @@ async function cleanAll(
   };
   const deadline = clock.monotonic() + AGENTS_END_MS;
   for (let left = names; left.length > 0; ) {
-    // Before the agents are listed: some end while nodes are cleaned, which may take longer than they have.
+    // Read before agents are listed: cleaning the other nodes may take longer than the rest of the deadline.
     const isLast = clock.monotonic() >= deadline;
     const agents = isDryRun ? new Map<string, string>() : await listAgents(isLast);
     if (agents) {

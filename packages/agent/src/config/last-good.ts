@@ -12,9 +12,9 @@ interface Kept {
 }
 
 /**
- * Returns where the text is kept with which an agent of this state directory ran last. A start with a configuration file
- * that is refused uses it. Text rather than parsed settings: flags and variables still override it, and the version that
- * reads it checks it by its own rules.
+ * Returns the path of the text with which an agent of this state directory ran last. A start uses it if the
+ * configuration file is refused. Text rather than parsed settings, because flags and variables still override
+ * it, and the version that reads it validates it by its own rules.
  */
 export function lastGoodPath(stateDir: string): string {
   return join(stateDir, LAST_GOOD_FILE);

@@ -57,7 +57,7 @@ export async function loadConfigurationForStart(
   const given = evaluate(sources, content);
   const { file } = sources;
   if (given.problems.length === 0 || file === undefined) return accepted(given);
-  // Of a refused configuration, the settings that are valid are known.
+  // The valid settings of a refused configuration are known.
   const { stateDir } = given.configuration;
   const { text, damage } = readLastGood(stateDir, file);
   const source = lastGoodPath(stateDir);
@@ -69,7 +69,7 @@ export async function loadConfigurationForStart(
     const kept = evaluate(sources, parseConfigurationText(text, source));
     if (kept.problems.length === 0)
       return { ...accepted(kept), refused: new ConfigurationError(given.problems) };
-    // Those of flags and variables are among the others.
+    // Problems of flags and variables are already in `given.problems`.
     const own = kept.problems.filter((problem) => problem.source.startsWith(source));
     if (own.length > 0) notUsed("it is refused too", own);
   }

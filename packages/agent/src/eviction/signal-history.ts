@@ -94,7 +94,7 @@ export class SignalHistory {
     this.#open ??= { from: at, to: at, startedAt: now, readings: new Map() };
     const { readings: worst, from, startedAt } = this.#open;
     this.#open.to = from + Math.round(now - startedAt);
-    // Before any further signal takes the place of one that this round reports too.
+    // Done first, so that a new signal does not replace one that this round also reports.
     for (const reading of readings) {
       const signal = this.#signals.get(keyOf(reading));
       if (signal) signal.lastAt = now;

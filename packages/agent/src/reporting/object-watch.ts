@@ -7,13 +7,13 @@ import { Contests } from "./contests.ts";
 import type { PublishContext } from "./context.ts";
 import { Ownership } from "./ownership.ts";
 
-/** What the watch of a published object finds. */
+/** Receives the findings of a published object's watch. */
 export interface ObjectFindings {
   /** The object exists. */
   onSeen(): void;
   /** The server is reachable. */
   onReached(): void;
-  /** Whether a write is under way, whose response tells what the agent's fields are. */
+  /** Whether a write is in progress, whose response will show the agent's current fields. */
   isWriting(): boolean;
   /** The agent's fields in these parts are not as it last read or wrote them. */
   onLost(parts: readonly ApplyPart[]): void;
@@ -94,7 +94,7 @@ export class ObjectWatch {
     if (ms !== undefined) this.#confirming ??= this.#options.clock.after(ms, () => this.#confirm(findings));
   }
 
-  // Reports what is not as last read or written, if it still differs.
+  // Reports the parts that still differ from what was last read or written.
   #confirm(findings: ObjectFindings): void {
     this.#confirming = undefined;
     if (findings.isWriting()) {

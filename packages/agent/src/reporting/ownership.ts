@@ -66,7 +66,7 @@ export class Ownership {
     return this.confirmInMs();
   }
 
-  /** As `saw`, of the object that it recorded last. */
+  /** Returns the same delay for the object that `saw` recorded last. */
   confirmInMs(): number | undefined {
     return this.#lost().length === 0 ? undefined : CONFIRM_AFTER_MS + this.#repairs.delayMs;
   }

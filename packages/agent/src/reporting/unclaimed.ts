@@ -33,9 +33,9 @@ export function publishedBefore(live: KubeObject, policy: KindPolicy, owner: Tai
 }
 
 /**
- * Returns whether an object has nothing but what the agent applied, and defaults of its schema: managedFields name the agent
- * alone, and the list of taints, which the agent owns as a whole, has no taint of another client. False for an object
- * without managedFields: it may be anybody's.
+ * Returns whether an object has only what the agent applied, and schema defaults: managedFields name only the
+ * agent, and the list of taints, which the agent owns as a whole, has no other client's taint. False without
+ * managedFields, because the owner is then unknown.
  */
 export function isOnlyOwn(live: KubeObject, owner: TaintOwner): boolean {
   const { managedFields = [] } = live.metadata;

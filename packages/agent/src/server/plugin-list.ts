@@ -119,12 +119,12 @@ function inTreeRow(plugin: EvictionPluginStatus): PluginRow {
   };
 }
 
-// The last place of a long list may have more of a problem.
+// At this length the list was cut, so a problem may have more places than are listed.
 const MOST_PROBLEMS = 1_000;
 
 /**
- * Returns a driver's problems; as texts, how many devices are quarantined, and each problem with the devices, pools or claims
- * that have it. Some of these devices are published, such as those without a field that the API server drops.
+ * Returns a driver's problems, and as texts the number of quarantined devices and each problem with the
+ * devices, pools or claims that have it. Some devices are published, for example without a dropped field.
  */
 function problemsOf({ problems, quarantined }: KnownPlugins["drivers"][number]) {
   if (problems.length === 0 && quarantined === 0) return {};

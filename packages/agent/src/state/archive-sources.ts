@@ -65,7 +65,7 @@ const sources: readonly Source[] = [
   },
   {
     ...{ kind: "pod", table: "node_pod", when: "r.left_age IS NOT NULL" },
-    // Containers of a pod that was deleted by force exit later.
+    // Containers of a force-deleted pod exit after the deletion, which changes its record.
     changes: { INSERT: "1", UPDATE: "OLD.left_age IS NULL OR r.record IS NOT OLD.record" },
     ...{ at: "r.left_at", key: "r.uid", body: null, identity: "r.uid || r.record", order: "r.left_age" },
   },
@@ -76,7 +76,7 @@ const sources: readonly Source[] = [
   },
   {
     ...{ kind: "claim", table: "claim", isBefore: true, when: "r.state = 'prepared'" },
-    // A claim is replaced whenever anything of it changes.
+    // Each change of a claim replaces its row.
     changes: {
       INSERT: `NOT EXISTS (SELECT 1 FROM claim AS old WHERE old.driver = r.driver AND old.uid = r.uid
         AND old.state = r.state AND old.pods = r.pods AND old.devices = r.devices)`,
@@ -93,7 +93,7 @@ const sources: readonly Source[] = [
     ...{ at: "archive_now()", key: "r.driver || '/' || r.uid", body: claim("unprepared", "archive_now()") },
   },
   {
-    // The table is written anew with each change.
+    // Each change rewrites the whole table.
     ...{ kind: "coverage", table: "record_gap" },
     changes: { INSERT: "r.to_at > (SELECT last FROM archive_source WHERE kind = 'coverage')" },
     ...{ at: "r.to_at", key: "r.id", order: "r.to_at" },
@@ -102,9 +102,9 @@ const sources: readonly Source[] = [
 ];
 
 /**
- * Queues what is exported of all tables, from now on in the transaction that writes it. Rows that were written while
- * nothing was queued, for example by an agent without an archive, are queued first, as far as they are kept. Must be
- * called in a transaction, once per connection: the triggers end with it.
+ * Creates triggers that queue the exported rows of all tables in the transaction that writes them. Rows
+ * written while nothing was queued, as by an agent without an archive, are queued first, if still kept.
+ * Must be called in a transaction, once per connection: the triggers end with it.
  */
 export function queueSources(database: StateDatabase): void {
   queueMissed(database);
@@ -137,7 +137,7 @@ function queueMissed(database: StateDatabase): void {
 
 const UNKEPT = "when the archive was configured, the records of that time were no longer kept";
 
-// Pods are kept longer than decisions about them. Without this gap, a reader of the archive would take it that there was none.
+// Pods are kept longer than decisions about them. Without this gap, it would seem that none were made.
 function queueUnkept(database: StateDatabase): void {
   database.connection.exec(
     `INSERT INTO archive_queue (record, kind, at, key, body)

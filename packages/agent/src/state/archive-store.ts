@@ -50,7 +50,7 @@ const TRIMMED_AT_ONCE = 0.1;
 /**
  * The queue of records to export, in the state database.
  *
- * 1. A record is queued in the transaction that writes it, so each record is queued exactly once.
+ * 1. A record is queued in the transaction that writes it, so no committed record is missed.
  * 2. A queued record survives the agent until `remove`. Its ID is derived from its row: it is the same if the row is queued
  *    again, because the queue was lost, or kept in memory by an agent that could not write the file.
  * 3. The order is that of the commits.

@@ -201,8 +201,8 @@ export class StateDatabase implements Disposable {
     }
   }
 
-  // One transaction for the boot, the gap in the records, that reports may be outdated, and the new ID: a later start does
-  // not find the boot without the others. On a full disk, nothing is stored, and the next start finds the earlier boot and ID.
+  // Writes the boot, the gap in the records, the flag for outdated reports and the new ID in one transaction:
+  // a later start finds all of them or none. On a full disk, it finds the earlier boot and ID.
   #begin({ bootId }: BootDirectory): void {
     try {
       this.transaction(() =>

@@ -200,7 +200,7 @@ export class EvictionStore extends Store {
     }
   }
 
-  /** Saves a state that could not be written to the database, which is not read. See `isStateKept`. */
+  /** Saves a state that could not be written to the database; does not read it. See `isStateKept`. */
   saveForBoot(state: string): void {
     this.#saves = (this.#saves ?? this.#ofBoot()?.saves ?? 0) + 1;
     this.#isStateKept = this.#writeForBoot(state);

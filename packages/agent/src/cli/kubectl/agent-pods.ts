@@ -30,9 +30,9 @@ interface ContainerStatus {
 
 type Pod = PodList["items"][number];
 
-/** Where the manifests and the documentation have the agents. */
+/** The agents' namespace in the manifests and the documentation. */
 const DEFAULT_NAMESPACE = "nodekeeper";
-/** Of the agent, among others that the chart was given. */
+/** Name of the agent's container. The chart may add other containers to the pod. */
 const CONTAINER = "nodekeeper";
 
 /**

@@ -45,8 +45,8 @@ function timeIn(text: string): number {
 }
 
 /**
- * Explains a pod: by the agent of its node, or else by the archive. Only the archive can tell which pods a controller had,
- * and which pod had a name at a time. Throws `notFound`, and `invalid` if that needs an archive and there is none.
+ * Explains a pod from its node's agent, else from the archive. A controller's pods, and the pod of a name at
+ * a time, are only in the archive. Throws `notFound`, and `invalid` if an archive is needed but missing.
  */
 export async function explainPodOf(
   query: PodQuery,

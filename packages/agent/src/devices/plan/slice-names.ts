@@ -1,9 +1,9 @@
 import { shortHash } from "../model/mapped-names.ts";
 
 /*
- * Slices are named "<index>-<driver>-<node>-<hash>", in pools beyond the node "<index>-<driver>-cluster-<hash>". The scheduler visits slices in the order of their names, so the
- * index comes first, as a fixed number of hexadecimal digits. Names are deterministic, so that a second creation of the
- * same slice conflicts with the first instead of creating a duplicate.
+ * Slices are named "<index>-<driver>-<node>-<hash>", with "cluster" for the node in pools beyond the node.
+ * The scheduler visits slices in name order, so the index comes first, with a fixed number of hexadecimal
+ * digits. Names are deterministic: creating a slice twice conflicts instead of adding a duplicate.
  */
 
 /** Slices with devices have indices below this one, slices with counters at or above it. */

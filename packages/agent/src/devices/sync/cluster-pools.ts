@@ -27,8 +27,8 @@ const LOOK_MS = 1_000;
  * Publishes pools beyond the node for the drivers that the setting `devices.clusterPools.drivers` names. The agents on all
  * nodes whose drivers report such pools elect one of them by a Lease for each driver.
  *
- * 1. Slices stay when the holder ends, is killed, or steps down because its driver is away: the next holder takes them over.
- * 2. A pool is removed if the holder's driver is connected and reports others only, or none.
+ * 1. If the holder stops, is killed, or steps down without its driver, the next holder takes over its slices.
+ * 2. A pool is removed if the holder's driver is connected and no longer reports it.
  * 3. The holder stops writing before another agent can be elected.
  * 4. The Lease exists while there may be slices. If no agent has held it for long, one whose driver reports no such pools
  *    takes it, deletes the driver's slices that agents published, and deletes the Lease.
@@ -143,8 +143,8 @@ export class ClusterPools implements Runnable {
   }
 }
 
-// A write of what the driver reported before may be under way, or have failed without an answer: it has ended, and its
-// slice is known, once a sync of what the driver reports now has ended.
+// A write of an earlier report may be in progress, or its response may be lost. Once a sync of the current
+// report has completed, that write has ended and its slice is known.
 function mayHaveSlices(driver: string, { sessions, slices }: Term): boolean {
   const cache = sessions.current?.cache;
   return !cache?.isSynced || cache.size > 0 || !slices.isSettled(driver);

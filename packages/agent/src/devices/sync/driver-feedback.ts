@@ -12,13 +12,13 @@ export interface PresentProblem extends DriverProblem {
 }
 
 /**
- * The problems of a driver: what is not published of its devices, slices and fields as it reported them, and what is not
- * accepted of its answers and reports about claims. A driver that serves DriverFeedback is told of all that exist.
+ * The problems of a driver: devices, slices and fields that are not published as reported, and the refused
+ * parts of its answers and reports about claims. All are reported to drivers that serve DriverFeedback.
  */
 export class DriverFeedback {
   readonly #clock: Clock;
   readonly #notice: DriverNotice<readonly PresentProblem[]>;
-  // Undefined until the driver's devices were published once: the list would not be whole.
+  // Undefined until the driver's devices were published once: before that, the list is incomplete.
   #devices: readonly DriverProblem[] | undefined;
   #clusterPools: readonly DriverProblem[] = [];
   #claims: readonly DriverProblem[] = [];

@@ -26,7 +26,7 @@ export interface DriverNoticeOptions<State> {
   /** What is reported, for the log: "problems". */
   about: string;
   encode: (state: State) => Uint8Array;
-  /** Called with each state that the driver was told of. */
+  /** Called with each state that the driver has acknowledged. */
   onTold?: (state: State) => void;
   clock: Clock;
 }
@@ -37,16 +37,16 @@ const MIN_INTERVAL_MS = 1_000;
 const MOST_ANSWER_BYTES = 64 * 1024;
 
 /**
- * Tells a driver a state by calls, across its connections.
+ * Reports a state to a driver by unary calls, across its connections.
  *
- * 1. It is told the whole state once it is set, and whenever another object is set, at most once a second.
+ * 1. The whole state is sent over each connection and after each change of the object, at most once a second.
  * 2. A driver that fails or hangs is called again with backoff. Nothing else waits for it.
  */
 export class DriverNotice<State extends object> {
   readonly #options: DriverNoticeOptions<State>;
   readonly #sleep = new WakeableSleep();
   #state: State | undefined;
-  /** Why the driver could not be told. Undefined if it was, or there is nothing to tell. */
+  /** Why the last call failed. Undefined if it succeeded or none was needed. */
   problem: string | undefined;
 
   constructor(options: DriverNoticeOptions<State>) {

@@ -89,11 +89,11 @@ export class Driver {
     return this.#standing.current;
   }
 
-  /** Whether it is registered and answers, so that what it last reported is what it has. */
+  /** Whether it is registered, streams, answers and is untainted, so that its last report is current. */
   get isPresent(): boolean {
     const { isRegistered, unresponsive, state } = this.standing;
     const isStreaming = state === "streaming" || state === "ended";
-    // A driver that is stuck has the taint, too: pods on this node could not start, those of others may.
+    // A stuck driver is tainted too: pods on this node could not start, but pods on other nodes may.
     const isTainted = (this.#addedTaints?.all.length ?? 0) > 0;
     return isRegistered && isStreaming && !unresponsive && !isTainted && !this.#isWithdrawn;
   }

@@ -15,7 +15,7 @@ export class PoolPart<Desired> {
     this.#isBeyond = isBeyond;
   }
 
-  /** Returns its pools. What was refused before is reported with the node's part. Equal inputs give the same object. */
+  /** Returns its pools. Problems are reported with the node's part. Equal inputs give the same object. */
   of(checked: CheckedPools): CheckedPools {
     const known = this.#parts.get(checked);
     if (known) return known;

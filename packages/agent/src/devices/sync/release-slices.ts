@@ -12,8 +12,8 @@ export interface SliceReleaseOptions {
 }
 
 /**
- * Deletes a node's ResourceSlices that the agent published, or those of pools beyond the nodes that any agent did. Those of other clients stay. Yields the name of each, once it
- * is deleted; none if the API server does not serve ResourceSlices. Idempotent.
+ * Deletes ResourceSlices of a node that the agent published; without a node, those of pools beyond the nodes.
+ * Other clients' slices stay. Yields each name once deleted; none without ResourceSlices. Idempotent.
  */
 export async function* releaseSlices(options: SliceReleaseOptions): AsyncGenerator<string, void> {
   const { client, nodeName, isDryRun, signal } = options;

@@ -14,8 +14,8 @@ type Context = Pick<SyncContext, "client" | "clock" | "nodeName">;
 type Looked = ReadonlyMap<string, string | undefined>;
 
 /**
- * Refuses a driver's new pools beyond the node whose names pools of other nodes have. The scheduler takes pools of a driver
- * with the same name for one pool. Because their slices contradict each other, it may allocate from neither.
+ * Refuses new pools beyond the node whose names are taken by other nodes' pools. The scheduler treats both
+ * as one pool with contradictory slices, and may allocate from neither.
  */
 export class TakenNames {
   readonly #context: Context;
@@ -29,8 +29,8 @@ export class TakenNames {
   }
 
   /**
-   * Lists the driver's slices of all nodes if it has pools that are not published yet and of which the names were not looked
-   * for. Returns the delay until that can be done, milliseconds; if it is 0, `without` knows all names.
+   * Lists the driver's slices on all nodes if names of its unpublished pools were not looked up yet. Returns
+   * the delay until that is possible, in milliseconds; after 0, `without` knows all names.
    */
   async look({ api, cache }: Session, driver: Driver, signal: AbortSignal): Promise<number> {
     const { client, clock, nodeName } = this.#context;

@@ -134,8 +134,8 @@ export class EvictionJournal {
   }
 
   /**
-   * Counts and marks an outcome that the agent before saved, which the first round records. That agent ended soon after: it
-   * perhaps could not mark the outcome, and its counter was most likely not read any more.
+   * Counts and marks an outcome that the previous agent saved and the first round records. That agent ended
+   * soon after: it may not have added the mark, and its counter was probably never scraped.
    */
   endedBefore(outcome: EvictionOutcome): void {
     const { uid, namespace, name, endedAt: at } = outcome;

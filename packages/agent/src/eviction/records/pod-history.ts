@@ -151,7 +151,7 @@ export class PodHistory implements PodObserver, Runnable {
       this.#addExits(entry, exitsOf(last), 0);
     }
     entry.leftAt = this.#options.clock.now();
-    // The wall clock may have been set back since, and an earlier agent may have heard nothing.
+    // Clamped to when the pod was here: the wall clock may have been set back, or no watch event received.
     if (!last)
       entry.lastKnownAt = Math.min(
         Math.max(this.#watchedBefore ?? this.#heardAt, entry.seenAt),

@@ -28,7 +28,7 @@ export class EvictionList {
   add({ id, input, decision }: RoundRecord): boolean {
     for (const outcome of [...input.outcomes].sort(compareOutcomes)) {
       const eviction = this.#open.get(outcome.uid);
-      // That of a selection that is not recorded ends the earlier ones: see `endUnrecorded`.
+      // The outcome may belong to a selection that is not recorded: `endUnrecorded` then ends earlier ones.
       if (eviction === undefined || !isOfSelection(outcome, eviction.at)) continue;
       eviction.outcome = { at: input.now, ...endOf(outcome) };
       if (isFinal(outcome)) this.#open.delete(outcome.uid);
@@ -51,7 +51,7 @@ export class EvictionList {
   /**
    * Ends evictions that a later state no longer has: the round with their outcome was not recorded, for example because
    * the disk was full.
-   * @param state that after the rounds that were added
+   * @param at time of that state, which follows the rounds that were added
    */
   endUnrecorded({ pending, interrupted }: Pick<EvictionState, "pending" | "interrupted">, at: number): void {
     const inProgress = new Map([...pending, ...interrupted].map((one) => [one.uid, one]));

@@ -81,7 +81,7 @@ export class EvictionRecords {
     return undefined;
   }
 
-  // Looks in the last rounds: since the state was saved, at most those that waited and the round itself were written.
+  // The last rounds suffice: after this save, at most the waiting rounds and the round itself were written.
   #unrecorded(outcomes: readonly EvictionOutcome[]): EvictionOutcome[] {
     const { store } = this.#options;
     const last = new Set(outcomes.length === 0 ? [] : store.lastRoundIds(MOST_WAITING + 1));
@@ -106,7 +106,7 @@ export class EvictionRecords {
     return JSON.stringify({ ...state, unrecorded: [...last.values()] });
   }
 
-  // Not failures: the state has their pauses, which the next agent's first round would start again.
+  // Failures are not kept: their pauses are in the state, and recording them again would restart the pauses.
   #keepEnds(outcomes: readonly EvictionOutcome[]): void {
     for (const outcome of outcomes) {
       if (outcome.result === "failed") this.#unkept.delete(outcome.uid);

@@ -51,7 +51,7 @@ export function clusterSource(options: ClusterSourceOptions): PageSource {
   };
 }
 
-// A cluster without agents may have had some.
+// A cluster that has no agents now may still have archived nodes.
 function noneIf(isEnough: boolean, error: unknown): Set<string> {
   if (isEnough && codeOf(error) === "notFound") return new Set();
   throw error;

@@ -11,7 +11,7 @@ const SECOND_READING_GAP_MS = 200;
 const SHOWN_INTERVAL_MS = 5_000;
 const INTERVAL_MS = 60_000;
 const LIST_INTERVAL_MS = 60_000;
-/** Without a page that asks, nothing is read. */
+/** Reading stops this long after the last request of a page. */
 const WATCHED_MS = 15_000;
 
 interface Row {
@@ -183,7 +183,7 @@ export class FleetReader {
       }
       const { reading, problem, ...before } = row.node;
       if (isDeepStrictEqual(before, listed)) continue;
-      // What an agent answered is not true of a node that is gone.
+      // The last answer of its agent does not apply to a node that is gone.
       const kept = { ...(reading ? { reading } : {}), ...(problem === undefined ? {} : { problem }) };
       this.#change(row, listed.hasAgent ? { ...listed, ...kept } : listed);
     }

@@ -12,7 +12,7 @@ export interface ListedNodes {
   archiveProblem?: string;
 }
 
-/** What the page of all nodes is made of. Everything is read with the user's own permissions. */
+/** The data of the page of all nodes. Everything is read with the user's own permissions. */
 export interface PageSource {
   /** Lists the nodes and their agents anew, and those of the archive that are gone. */
   nodes(): Promise<ListedNodes>;
