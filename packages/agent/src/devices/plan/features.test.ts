@@ -128,6 +128,18 @@ test.each<[string, Feature, Device, string]>([
   }
 });
 
+test("bindsToNode of a device that other nodes can use is not left out: the allocation would name no node", () => {
+  const device = { name: "gpu", bindsToNode: true };
+  const pool = { ...poolOf([device]), fields: { allNodes: true } };
+  const checked = checkPools(driver, [pool]);
+  const features = new Set<Feature>(["DRADeviceBindingConditions"]);
+  for (const answer of [withoutFeatures(checked, features), withoutFeatures(checked, new Set(), features)]) {
+    expect(answer.pools[0]!.devices).toEqual([]);
+    expect(answer.problems).toMatchObject([{ device: "gpu", field: "bindsToNode" }]);
+    expect(answer.quarantined).toBe(1);
+  }
+});
+
 test("what holds for a whole slice is named too, and left out", () => {
   const fields = { partitionTypeAttribute: `${driver}/model`, skipNodeOperations: ["*"] };
   const spec = { ...sliceOf(), ...fields };

@@ -96,13 +96,13 @@ export function withoutFeatures(
     if (!pool.devices.some(({ features }) => features & affected)) return { ...pool, fields, counterSets };
     const devices = pool.devices.flatMap((device): CheckedDevice[] => {
       if ((device.features & affected) === 0) return [device];
-      const unsafe = unsafeFields(device.device, without, unknown);
+      const unsafe = unsafeFields(device.device, pool.fields, without, unknown);
       for (const { field, message } of unsafe)
         problems.push({ pool: pool.name, device: device.name, field, message });
       if (unsafe.length > 0) quarantined++;
       if ((device.features & missing) === 0) return unsafe.length > 0 ? [] : [device];
       if (dropped.length < MOST_DROPPED) {
-        for (const { field, feature, isUnsafe } of gatedFields(device.device, without))
+        for (const { field, feature, isUnsafe } of gatedFields(device.device, pool.fields, without))
           if (!isUnsafe) drop(pool.name, { device: device.name, field, feature });
       }
       if (unsafe.length > 0) return [];
@@ -123,11 +123,12 @@ export function withoutFeatures(
 // Returns the unsafe fields that the server drops. If there are none, those that it may drop.
 function unsafeFields(
   device: Device,
+  pool: PoolFields,
   without: ReadonlySet<Feature>,
   unknown: ReadonlySet<Feature>,
 ): { field: string; message: string }[] {
   const among = (features: ReadonlySet<Feature>, messageOf: (feature: Feature) => string) =>
-    gatedFields(device, features).flatMap(({ field, feature, isUnsafe }) =>
+    gatedFields(device, pool, features).flatMap(({ field, feature, isUnsafe }) =>
       isUnsafe ? [{ field, message: messageOf(feature) }] : [],
     );
   const lacking = among(without, notKept);

@@ -1,5 +1,5 @@
 import { type Feature, isList } from "../model/feature-bits.ts";
-import type { Device } from "../model/model.ts";
+import { type Device, isBeyondNode, type PoolFields } from "../model/model.ts";
 
 /** A field that an API server stores only if a feature is enabled. */
 export interface GatedField {
@@ -8,7 +8,8 @@ export interface GatedField {
   feature: Feature;
   /**
    * Whether claims would be allocated the device on different terms than its driver reports if the field is dropped:
-   * despite a taint, without its binding conditions, without counting what it consumes, or entirely instead of a share.
+   * despite a taint, without its binding conditions, on no particular node, without counting what it consumes, or entirely
+   * instead of a share.
    */
   isUnsafe: boolean;
 }
@@ -16,7 +17,7 @@ export interface GatedField {
 interface Rule {
   feature: Feature;
   /** Returns the device's fields that need the feature, unsafe ones first. */
-  fieldsOf: (device: Device) => Omit<GatedField, "feature">[];
+  fieldsOf: (device: Device, pool: PoolFields) => Omit<GatedField, "feature">[];
 }
 
 const unsafe = (field: string, isSet: unknown) => (isSet ? [{ field, isUnsafe: true }] : []);
@@ -45,11 +46,12 @@ const rules: readonly Rule[] = [
   },
   {
     feature: "DRADeviceBindingConditions",
-    fieldsOf: ({ bindsToNode, bindingConditions, bindingFailureConditions }) => [
+    fieldsOf: ({ bindsToNode, bindingConditions, bindingFailureConditions }, pool) => [
       ...unsafe("bindingConditions", bindingConditions?.length),
+      ...unsafe("bindsToNode", bindsToNode && isBeyondNode(pool)),
       ...safe("bindingFailureConditions", bindingFailureConditions?.length),
-      // Pools belong to one node anyway.
-      ...safe("bindsToNode", bindsToNode),
+      // The allocation of a device of the node names the node anyway.
+      ...safe("bindsToNode", bindsToNode && !isBeyondNode(pool)),
     ],
   },
   {
@@ -77,9 +79,9 @@ const rules: readonly Rule[] = [
   },
 ];
 
-/** Returns the fields of a device that need these features; by default, any feature. */
-export function gatedFields(device: Device, features?: ReadonlySet<Feature>): GatedField[] {
+/** Returns the fields of a pool's device that need these features; by default, any feature. */
+export function gatedFields(device: Device, pool: PoolFields, features?: ReadonlySet<Feature>): GatedField[] {
   return rules
     .filter(({ feature }) => !features || features.has(feature))
-    .flatMap(({ feature, fieldsOf }) => fieldsOf(device).map((found) => ({ ...found, feature })));
+    .flatMap(({ feature, fieldsOf }) => fieldsOf(device, pool).map((found) => ({ ...found, feature })));
 }

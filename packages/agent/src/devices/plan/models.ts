@@ -64,9 +64,9 @@ export function modelsOfPools(pools: readonly DevicePool[]): {
   const problems: DeviceProblem[] = [];
   const models: NamedResources[] = [];
   const message = "quarantined: resource.k8s.io/v1alpha2 has no such field";
-  for (const { name: pool, devices } of pools) {
+  for (const { name: pool, fields = {}, devices } of pools) {
     const instances = devices.flatMap((device) => {
-      const need = gatedFields(device).find(({ isUnsafe }) => isUnsafe);
+      const need = gatedFields(device, fields).find(({ isUnsafe }) => isUnsafe);
       if (!need) return [instanceOf(device)];
       problems.push({ pool, device: device.name, field: need.field, message });
       return [];

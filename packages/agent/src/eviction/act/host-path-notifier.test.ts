@@ -112,6 +112,38 @@ it("a directory is removed after its pod, and others below the path stay", async
   });
 });
 
+it("a pod that is deleted before its notice is written gets no directory", async () => {
+  notifier.notify([notice("gone"), notice("web")]);
+  start();
+  await until("the other pod's notice", () => existsSync(file("web")));
+  expect(readdirSync(root)).toEqual(["web@@__@@default"]);
+  expect(await counted("failed")).toBe(0);
+});
+
+it("a notice that can't be written counts as failed, and is not written when the path can be read again", async () => {
+  writeFileSync(root, "not a directory");
+  notifier.notify([notice("web")]);
+  start();
+  await until("the failure is counted", async () => (await counted("failed")) === 1);
+  rmSync(root);
+  await until("the pod's directory", () => existsSync(directory("web")), { clock, stepMs: 10_000 });
+  notifier.notify([]);
+  await clock.step(60_000);
+  expect(readdirSync(directory("web"))).toEqual([]);
+  expect(await counted("written")).toBe(0);
+});
+
+it("a notice of before dry run is not written after it", async () => {
+  isDryRun = true;
+  notifier.notify([notice("web")]);
+  start();
+  await clock.step(60_000);
+  isDryRun = false;
+  await until("the pod's directory", () => existsSync(directory("web")), { clock, stepMs: 10_000 });
+  await clock.step(60_000);
+  expect(readdirSync(directory("web"))).toEqual([]);
+});
+
 it.each<[string, (path: string, target: string) => void]>([
   ["a symbolic link", (path, target) => symlinkSync(target, path)],
   ["a dangling link", (path) => symlinkSync(join(base, "new"), path)],

@@ -26,7 +26,8 @@ const { O_WRONLY, O_CREAT, O_NOFOLLOW, O_NONBLOCK } = constants;
  *
  * 1. A pod with the notification annotation has the directory `<name>@@__@@<namespace>` below the root path while it
  *    exists on this node. The pod mounts it as a hostPath volume.
- * 2. Each round that notifies the pod writes the current time to the file `soft_eviction_notify` in that directory.
+ * 2. Each round that notifies the pod writes the current time to the file `soft_eviction_notify` in that directory. What
+ *    can't be written then is not written later: rounds repeat it while the pod is to be notified.
  * 3. Only a regular file with one hard link is written, so that a pod can't redirect the write. (katalyst follows a
  *    symbolic link out of the directory, with the agent's permissions.)
  * 4. Other directories below the root path are not changed.
@@ -56,6 +57,7 @@ export class HostPathNotifier implements Runnable {
     while (!signal.aborted) {
       this.#sleep.clear();
       if (pods.isSynced && !this.#options.isDryRun()) await this.#sync();
+      else this.#due.clear();
       await this.#sleep.waitOrAbort(clock, SYNC_MS, signal);
     }
     stopListening();
@@ -64,17 +66,21 @@ export class HostPathNotifier implements Runnable {
   async #sync(): Promise<void> {
     const { pods, rootPath } = this.#options;
     const present = pods.list().map(({ pod }) => pod);
+    const asking = present.filter(({ softEvictNotify }) => softEvictNotify);
+    const due = asking.flatMap(({ uid }) => this.#due.get(uid) ?? []);
+    this.#due.clear();
     const entries = await this.#contained(rootPath, async () => {
       await mkdir(rootPath, { recursive: true, mode: 0o755 });
       return await readdir(rootPath, { withFileTypes: true });
     });
-    if (entries === undefined) return;
+    if (entries === undefined) {
+      this.#options.metrics.notices.inc({ result: "failed" }, due.length);
+      return;
+    }
     await this.#removeLeft(entries, new Set(present.map(directoryOf)));
-    for (const pod of present.filter((one) => one.softEvictNotify)) {
+    for (const pod of asking) {
       await this.#contained(directoryOf(pod), () => this.#makeDirectory(pod));
     }
-    const due = [...this.#due.values()];
-    this.#due.clear();
     for (const notification of due) await this.#write(notification);
   }
 
