@@ -132,6 +132,8 @@ describe("nodekeeper", () => {
     expect(out).toMatch(/^failed +container runtime +.*runtime\.sock.* \[NK1403\]$/m);
     const json = JSON.parse((await cli("preflight", "-o", "json", "--node-name", "n1", ...flags)).out);
     expect(json).toContainEqual(expect.objectContaining({ check: "permission patch nodes", verdict: "ok" }));
+    const passed = json.filter(({ verdict }: { verdict: string }) => verdict === "ok");
+    expect(passed.filter((finding: object) => "errorId" in finding)).toEqual([]);
     // Dry run is the default: it needs no permission to evict, and says how to switch eviction on.
     expect(json).toContainEqual(expect.objectContaining({ check: "permission list pods", verdict: "ok" }));
     expect(out).not.toMatch(/pods\/eviction/);

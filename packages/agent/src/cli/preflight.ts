@@ -73,7 +73,7 @@ const colours: Record<Verdict, Colour> = { ok: "green", warning: "yellow", faile
 function page(findings: readonly Finding[], output: Output): string {
   const width = Math.max(...findings.map(({ check }) => check.length));
   const lines = findings.map(({ check, verdict, message, errorId }) => {
-    const shown = errorId && verdict !== "ok" ? `${message} [${errorId}]` : message;
+    const shown = errorId ? `${message} [${errorId}]` : message;
     const heading = `${paint(output, colours[verdict], verdict.padEnd(8))} ${check.padEnd(width)}`;
     return `${heading}  ${plainText(shown, MAX_MESSAGE_LENGTH)}\n`;
   });
@@ -241,7 +241,7 @@ async function checkApiServer(configuration: AgentConfiguration): Promise<Findin
         check: `kind ${kindKey(kind)}`,
         verdict: served ? "ok" : "failed",
         message,
-        errorId: KindNotServed.id,
+        ...(served ? {} : { errorId: KindNotServed.id }),
       });
     }
     for (const question of requiredPermissions(configuration))
@@ -262,6 +262,7 @@ async function checkPermission(client: KubeApiClient, question: AccessQuestion):
   const { verb, resource, subresource, name } = question;
   const check = `permission ${verb} ${resource}${subresource ? `/${subresource}` : ""}`;
   const { allowed, reason } = await client.reviewAccess(question);
-  const message = allowed ? (name ?? "") : `denied${reason ? `: ${reason}` : ""}; see deploy/README.md`;
-  return { check, verdict: allowed ? "ok" : "failed", message, errorId: RequestForbidden.id };
+  if (allowed) return { check, verdict: "ok", message: name ?? "" };
+  const message = `denied${reason ? `: ${reason}` : ""}; see deploy/README.md`;
+  return { check, verdict: "failed", message, errorId: RequestForbidden.id };
 }

@@ -38,7 +38,7 @@ export function scrapeLifecycle(
   );
   scraped(
     "relist_period_seconds",
-    "Current relist period in seconds: lifecycle.relistPeriod or lifecycle.eventedRelistPeriod.",
+    "Current relist period in seconds: from lifecycle.relistPeriod to lifecycle.eventedRelistPeriod.",
     () => pacing.periodMs / 1000,
   );
   scraped("pods", "Number of pods in the container runtime.", () => records.emitted().length);

@@ -25,7 +25,7 @@ export class MalformedStreamError extends NodekeeperError {
 /** The server sent an ERROR event. The watch ended, but the connection is intact. */
 export class StreamStatusError extends NodekeeperError {
   constructor(error: NodekeeperError) {
-    super(error.code, error.message, { retryAfterMs: error.retryAfterMs });
+    super(error.code, error.message, { id: error.id, retryAfterMs: error.retryAfterMs });
   }
 }
 

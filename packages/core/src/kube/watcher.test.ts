@@ -349,18 +349,27 @@ test("health fails when each watch ends at once: what it was to tell is not know
   expect(check()).toEqual({ ok: true, message: "watching" });
 });
 
-test("health fails at once when the watch is forbidden, and names the right", async () => {
-  const serve = server.handler;
-  server.handler = (exchange) => {
-    if (isWatch(exchange)) sendStatus(exchange.response, 403, 'cannot watch resource "nodes"');
-    else serve(exchange);
-  };
-  const watcher = start();
-  await watcher.synced;
-  await until("the watch was refused", () => watcher.lastError !== undefined);
-  expect(watcher.healthCheck().check()).toMatchObject({
-    ok: false,
-    message: /cannot watch resource "nodes"/,
-    errorId: "NK1207",
-  });
-});
+test.each<[string, (exchange: Exchange, message: string) => void]>([
+  ["is refused", ({ response }, message) => sendStatus(response, 403, message)],
+  [
+    "ends with such an ERROR event",
+    ({ response }, message) => response.write(line("ERROR", { code: 403, message })),
+  ],
+])(
+  "health fails at once when the watch %s because it is forbidden, and names the right",
+  async (_, answer) => {
+    const serve = server.handler;
+    server.handler = (exchange) => {
+      if (isWatch(exchange)) answer(exchange, 'cannot watch resource "nodes"');
+      else serve(exchange);
+    };
+    const watcher = start();
+    await watcher.synced;
+    await until("the watch was refused", () => watcher.lastError !== undefined);
+    expect(watcher.healthCheck().check()).toMatchObject({
+      ok: false,
+      message: /cannot watch resource "nodes"/,
+      errorId: "NK1207",
+    });
+  },
+);

@@ -76,11 +76,13 @@ export async function explainPodOf(
   return await orArchived(explain, (reasons) => archive.explainPod(meant, reasons));
 }
 
+const EARLIER_HINT = "For an earlier pod of this name, use --at TIME.";
+
 // A pod that exists may have replaced the one that is asked about.
 function withHint(pod: PodName, { answer, source }: Sourced<PodExplanation>): Sourced<PodExplanation> {
   const hasLeft = answer.history !== null && answer.history.leftAt !== null;
   if ("uid" in pod || hasLeft || source === undefined) return { answer, source };
-  return { answer, source: { ...source, notes: ["For an earlier pod of this name, use --at TIME."] } };
+  return { answer, source: { ...source, notes: [...source.notes, EARLIER_HINT] } };
 }
 
 /**

@@ -131,7 +131,7 @@ export class Cluster implements Fleet {
       explain,
     );
     const newest = newestOf([...(own ? [own] : []), ...others], query.pod);
-    return answeredBy(newest.node, newest.answer);
+    return answeredBy(newest.node, newest.answer, newest.notes);
   }
 
   /** Returns what the agent of a node recorded about it. Throws as `connect`. */
@@ -194,8 +194,8 @@ export class Cluster implements Fleet {
   }
 }
 
-function answeredBy<T>(node: string, answer: T): Sourced<T> {
-  return { answer, source: { kind: "agent", node, notes: [] } };
+function answeredBy<T>(node: string, answer: T, notes: string[] = []): Sourced<T> {
+  return { answer, source: { kind: "agent", node, notes } };
 }
 
 async function orUnavailable<T>(found: Promise<T>): Promise<T> {

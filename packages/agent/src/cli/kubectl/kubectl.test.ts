@@ -234,7 +234,11 @@ describe("explain pod", () => {
     const { out, stderr, status } = await plugin("explain", "pod", "web");
     expect(status).toBe(0);
     expect(out).toContain("left at 2000");
-    expect(stderr).toBe("nodekeeper: this pod was on node n2; for earlier pods of this name use --node n1\n");
+    expect(stderr).toBe("");
+    const source = ["Answered by the agent on node n2.", "For earlier pods of this name, use --node n1."];
+    expect(out.trimEnd().split("\n").slice(-2)).toEqual(source);
+    const json = JSON.parse((await plugin("explain", "pod", "web", "-o", "json")).out);
+    expect(json.source).toEqual({ kind: "agent", node: "n2", notes: source.slice(1) });
   });
 
   it.each([

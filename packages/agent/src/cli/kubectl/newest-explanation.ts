@@ -3,30 +3,28 @@ import type { PodExplanation } from "@nodekeeper/api/records";
 import { counted } from "@nodekeeper/api/wording";
 import { codeOf, messageOf } from "@nodekeeper/core/lib";
 import type { FleetAnswer } from "../fleet.ts";
-import { printMessage } from "../output.ts";
 
 const MOST_NAMED = 5;
 
 /**
- * If pods of the same name were on several nodes, returns the most recent one and prints the other nodes to standard
- * error. Throws `notFound` if no agent has a record of the pod, `unavailable` if an agent that did not answer may have
+ * If pods of the same name were on several nodes, returns the most recent one, with a note that names the other nodes. Throws `notFound` if no agent has a record of the pod, `unavailable` if an agent that did not answer may have
  * one.
  */
 export function newestOf(
   answers: readonly FleetAnswer<PodExplanation>[],
   pod: string,
-): { node: string; answer: PodExplanation } {
+): { node: string; answer: PodExplanation; notes: string[] } {
   const found = answers
     .flatMap(({ node, answer }) => (answer ? [{ node, answer }] : []))
     .sort((a, b) => lastSeen(b.answer) - lastSeen(a.answer));
   const silent = answers.filter(({ answer, error }) => !answer && codeOf(error) !== "notFound");
   const [newest, ...older] = found;
   if (newest) {
-    if (older.length > 0) {
-      const nodes = older.map(({ node }) => node).join(", ");
-      printMessage(`this pod was on node ${newest.node}; for earlier pods of this name use --node ${nodes}`);
-    }
-    return newest;
+    const nodes = older.map(({ node }) => node).join(", ");
+    return {
+      ...newest,
+      notes: older.length > 0 ? [`For earlier pods of this name, use --node ${nodes}.`] : [],
+    };
   }
   const asked = `no record of pod ${pod}: queried ${counted(answers.length, "agent")}`;
   // Each error includes since when the node's records are kept.

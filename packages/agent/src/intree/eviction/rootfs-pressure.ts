@@ -86,6 +86,6 @@ async function rootfs(
     return await readings.filesystem(await rootfsPath(signal), signal);
   } catch (error) {
     signal.throwIfAborted();
-    return { state: "missing", at: clock.now(), message: messageOf(error) };
+    return { state: "missing", at: clock.monotonic(), message: messageOf(error) };
   }
 }
