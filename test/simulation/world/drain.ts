@@ -3,9 +3,9 @@ import {
   createKubeMetrics,
   type KubeApiClient,
   loadClusterAccess,
+  podResource,
 } from "@nodekeeper/core/kube";
 import { Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
-import { PODS } from "../../../packages/testing/src/kubelet/pods.ts";
 import type { Machine } from "../machine/machine.ts";
 import { type ApiServer, NODE } from "./api-server.ts";
 import type { History } from "./history.ts";
@@ -53,7 +53,7 @@ export class Drain {
     const client = await this.#client;
     const eviction = { apiVersion: "policy/v1", kind: "Eviction", metadata: { name, namespace: "default" } };
     try {
-      await client.create(PODS, eviction, { subresource: "eviction" });
+      await client.create(podResource, eviction, { subresource: "eviction" });
       return true;
     } catch (error) {
       return (error as { httpStatus?: number }).httpStatus === 404;

@@ -11,8 +11,6 @@ const resource = {
   kind: "ResourceClaim",
   plural: "resourceclaims",
   namespaced: true,
-  verbs: ["get"],
-  subresources: [],
 };
 
 const statusOf = (reason: string, kind: string, name: string) =>

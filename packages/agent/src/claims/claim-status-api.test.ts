@@ -16,8 +16,6 @@ const served = (version: string): ApiResource => ({
   kind: "ResourceClaim",
   plural: "resourceclaims",
   namespaced: true,
-  verbs: ["get", "patch"],
-  subresources: ["status"],
 });
 
 /** An API whose server has these versions, and whose answer to an apply is `apply`'s. */

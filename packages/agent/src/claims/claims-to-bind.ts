@@ -1,10 +1,16 @@
-import type { ApiResource, KubeObject, Watcher, WatchTarget } from "@nodekeeper/core/kube";
+import {
+  type ApiResource,
+  type KubeObject,
+  podResource,
+  type Watcher,
+  type WatchTarget,
+} from "@nodekeeper/core/kube";
 import { childScope, type Logger, type ScopedSignal } from "@nodekeeper/core/lib";
 import { type ClaimPod, hasDevices } from "./allocation.ts";
 import { type ClaimReference, parseClaim } from "./claim-reader.ts";
 import type { ClaimRecords } from "./claim-records.ts";
 import { bindingDrivers, type ClaimToBind, claimToBind, reservedPods } from "./claim-to-bind.ts";
-import { podResource, type WaitingPod, waitingPod } from "./waiting-pod.ts";
+import { type WaitingPod, waitingPod } from "./waiting-pod.ts";
 
 export interface ClaimsToBindOptions {
   nodeName: string;

@@ -1,5 +1,4 @@
-import type { ApiResource, KubeApiClient } from "@nodekeeper/core/kube";
-import { recordOf, textOf } from "@nodekeeper/core/kube";
+import { type KubeApiClient, podResource, recordOf, textOf } from "@nodekeeper/core/kube";
 import { type Clock, type Logger, Semaphore, withDeadline } from "@nodekeeper/core/lib";
 import type { ClaimPod } from "./allocation.ts";
 
@@ -10,17 +9,6 @@ interface Context {
   clock: Clock;
   log: Logger;
 }
-
-// Every API server serves it.
-const podResource: ApiResource = {
-  group: "",
-  version: "v1",
-  kind: "Pod",
-  plural: "pods",
-  namespaced: true,
-  verbs: ["get"],
-  subresources: [],
-};
 
 // A claim may be reserved for 256 pods. Most are for one.
 const MOST_AT_ONCE = 4;

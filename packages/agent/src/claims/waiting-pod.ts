@@ -1,4 +1,4 @@
-import { type ApiResource, type KubeObject, recordOf, recordsOf, textOf } from "@nodekeeper/core/kube";
+import { type KubeObject, recordOf, recordsOf, textOf } from "@nodekeeper/core/kube";
 import type { ClaimPod } from "./allocation.ts";
 
 /** A pod that waits to be bound, and its claims. */
@@ -8,17 +8,6 @@ export interface WaitingPod {
   /** Names of its claims that exist. */
   claims: string[];
 }
-
-/** Every API server serves it. */
-export const podResource: ApiResource = {
-  group: "",
-  version: "v1",
-  kind: "Pod",
-  plural: "pods",
-  namespaced: true,
-  verbs: ["list", "watch"],
-  subresources: [],
-};
 
 /** Returns a pod that waits to be bound, with the names of its claims. */
 export function waitingPod({ metadata, spec, status }: KubeObject): WaitingPod {

@@ -7,6 +7,7 @@ import {
   type KubeObject,
   loadClusterAccess,
   nodes,
+  podResource,
   recordOf,
   textOf,
 } from "@nodekeeper/core/kube";
@@ -22,7 +23,6 @@ import {
 } from "@nodekeeper/core/lib";
 import { FIELD_MANAGER } from "../assembly/index.ts";
 import { loadConfiguration } from "../config/index.ts";
-import { podResource } from "../eviction/index.ts";
 import { DirectoryLock } from "../state/index.ts";
 import { cleanCluster, cleanNode } from "./clean-node.ts";
 import type { CommandRun } from "./follow.ts";

@@ -11,6 +11,7 @@
 // EvictionPolicy    the configured rules of `decide`: burst, limits, grace periods, cooldown
 // RoundRecord       a round's input and decision, kept for `explain` and `replay`
 
+export { namingNode } from "./about-pod.ts";
 export { deletionKiller, evictionApiKiller } from "./act/api-killers.ts";
 export { ConditionReporter } from "./act/condition-reporter.ts";
 export { ContainerKiller, type ContainerKillerOptions } from "./act/container-killer.ts";
@@ -43,7 +44,6 @@ export { type EncodablePod, type ObservedPod, observeJson, type PodDetails } fro
 export { PodWatch, type PodWatchOptions } from "./observe/pod-watch.ts";
 export { type AnnotationValue, type QosAnnotations, qosLevelReader } from "./observe/qos-level.ts";
 export type { NodePods, Tainter } from "./parts.ts";
-export { namingNode, podResource } from "./pod-resource.ts";
 export { RecentReadings, type RoundReadings } from "./readings.ts";
 export { hardRefusals } from "./records/consequence.ts";
 export { PodHistory, type PodHistoryOptions, readNodePod } from "./records/pod-history.ts";

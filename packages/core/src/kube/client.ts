@@ -4,7 +4,7 @@ import { Discovery } from "./discovery.ts";
 import { listWhole, visitList } from "./list.ts";
 import { apiVersionOf, asObject, typed } from "./objects.ts";
 import { collectionPath, objectPath, requireNamespace } from "./paths.ts";
-import { readGroupVersions, readServerVersion } from "./preflight.ts";
+import { readServerVersion } from "./preflight.ts";
 import { reviewAccess, reviewAccessOf, reviewToken } from "./reviews.ts";
 import type { ApiResource, DeleteOptions, KubeApiClient, KubeObject, WriteOptions } from "./types.ts";
 import { watchOnce } from "./watch.ts";
@@ -117,7 +117,6 @@ export function createKubeClient(options: KubeClientOptions): KubeApiClient {
     },
 
     serverVersion: (callOptions) => readServerVersion(connection, callOptions),
-    groupVersions: (callOptions) => readGroupVersions(connection, callOptions),
     reviewAccess: (question, callOptions) => reviewAccess(connection, question, callOptions),
     reviewToken: (token, callOptions) => reviewToken(connection, token, callOptions),
     reviewAccessOf: (user, question, callOptions) => reviewAccessOf(connection, user, question, callOptions),

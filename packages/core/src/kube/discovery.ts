@@ -1,7 +1,7 @@
 import { AnswerNotOfKubernetes } from "@nodekeeper/api/errors";
 import { type Clock, codeOf, SharedWork } from "../lib/index.ts";
 import { type ApiRequest, type Connection, nameOf } from "./connection.ts";
-import { nodes } from "./nodes.ts";
+import { nodes } from "./core-group.ts";
 import { isRecord } from "./objects.ts";
 import { groupVersionPath } from "./paths.ts";
 import type { ApiResource, CallOptions, GroupVersionKind } from "./types.ts";
@@ -100,23 +100,10 @@ function readResources(what: string, list: unknown, group: string, version: stri
   }
   const entries = list.resources.filter(isRecord).filter((entry) => typeof entry.name === "string");
   const resources = new Map<string, ApiResource>();
-  for (const { name, kind, namespaced, verbs } of entries) {
+  for (const { name, kind, namespaced } of entries) {
     const plural = String(name);
     if (plural.includes("/") || typeof kind !== "string") continue;
-    const known = Array.isArray(verbs) ? verbs.map(String) : [];
-    resources.set(plural, {
-      group,
-      version,
-      kind,
-      plural,
-      namespaced: namespaced === true,
-      verbs: known,
-      subresources: [],
-    });
-  }
-  for (const { name } of entries) {
-    const [plural, ...rest] = String(name).split("/");
-    if (rest.length > 0) resources.get(plural!)?.subresources.push(rest.join("/"));
+    resources.set(plural, { group, version, kind, plural, namespaced: namespaced === true });
   }
   return [...resources.values()];
 }

@@ -52,8 +52,6 @@ const EVENTS: ApiResource = {
   kind: "Event",
   plural: "events",
   namespaced: true,
-  verbs: ["create", "patch"],
-  subresources: [],
 };
 
 /**

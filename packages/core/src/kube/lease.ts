@@ -17,8 +17,6 @@ export const leases: ApiResource = {
   kind: "Lease",
   plural: "leases",
   namespaced: true,
-  verbs: ["get", "create", "update", "delete"],
-  subresources: [],
 };
 
 /** Times of an election, milliseconds. */

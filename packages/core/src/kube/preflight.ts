@@ -1,6 +1,6 @@
 import { AnswerNotOfKubernetes } from "@nodekeeper/api/errors";
 import type { Connection } from "./connection.ts";
-import { isRecord, recordsOf, textOf } from "./objects.ts";
+import { isRecord, textOf } from "./objects.ts";
 import type { CallOptions, ServerVersion } from "./types.ts";
 
 /** Returns the version of the server. */
@@ -16,19 +16,6 @@ export async function readServerVersion(
     minor: textOf(minor),
     platform: textOf(platform),
   };
-}
-
-/** Returns all served group versions, the core group first. */
-export async function readGroupVersions(connection: Connection, options?: CallOptions): Promise<string[]> {
-  const [core, named] = await Promise.all([
-    read(connection, "/api", options),
-    read(connection, "/apis", options),
-  ]);
-  const groups = recordsOf(named.groups).flatMap((group) => recordsOf(group.versions));
-  return [
-    ...(Array.isArray(core.versions) ? core.versions.map(textOf) : []),
-    ...groups.map((version) => textOf(version.groupVersion)),
-  ].filter(Boolean);
 }
 
 async function read(connection: Connection, path: string, options: CallOptions | undefined) {

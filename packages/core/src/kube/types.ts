@@ -64,9 +64,6 @@ export interface ApiResource extends GroupVersionKind {
   /** Plural name in paths: "nodes". */
   plural: string;
   namespaced: boolean;
-  verbs: string[];
-  /** Names of served subresources: "status", "eviction". */
-  subresources: string[];
 }
 
 export interface CallOptions {
@@ -259,8 +256,6 @@ export interface KubeApiClient extends KubeClient {
   /** Clears the discovery cache, so that the next lookups send new requests. */
   forgetDiscovery(): void;
   serverVersion(options?: CallOptions): Promise<ServerVersion>;
-  /** Returns all served group versions: "v1", "apps/v1", ... */
-  groupVersions(options?: CallOptions): Promise<string[]>;
   /** Checks the agent's own permissions by a SelfSubjectAccessReview. */
   reviewAccess(question: AccessQuestion, options?: CallOptions): Promise<AccessAnswer>;
   /** Determines the user of a token by a TokenReview. */

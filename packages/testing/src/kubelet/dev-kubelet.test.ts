@@ -4,6 +4,7 @@ import {
   createKubeMetrics,
   type KubeApiClient,
   type KubeObject,
+  podResource,
 } from "@nodekeeper/core/kube";
 import { Registry, silentLogger, stopped, systemClock } from "@nodekeeper/core/lib";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -11,7 +12,7 @@ import { createDevApiServer, type DevApiServer, type Fault, type RequestInfo } f
 import { SimulatedRuntime } from "../runtime/simulated-runtime.ts";
 import { until } from "../until.ts";
 import { DevKubelet } from "./dev-kubelet.ts";
-import { type JsonPod, PODS } from "./pods.ts";
+import type { JsonPod } from "./pods.ts";
 import { EXIT_CODE, EXITS_AFTER_SECONDS } from "./sample-endings.ts";
 
 const NODE = "worker-1";
@@ -66,7 +67,7 @@ afterEach(async () => {
 });
 
 async function addPod(name: string, spec: object = {}): Promise<string> {
-  const { metadata } = await client.create(PODS, {
+  const { metadata } = await client.create(podResource, {
     metadata: { name, namespace: "default" },
     spec: {
       nodeName: NODE,
@@ -88,7 +89,7 @@ const containersOf = (uid: string) => [...runtime.containers.values()].filter(({
 const runningOf = (uid: string) =>
   containersOf(uid).filter(({ state }) => state === ContainerState.CONTAINER_RUNNING);
 const remove = (name: string, more: { gracePeriodSeconds?: number } = {}) =>
-  client.delete(PODS, name, { namespace: "default", ...more });
+  client.delete(podResource, name, { namespace: "default", ...more });
 
 describe("a pod of the node", () => {
   it("runs, and its status is written to the API server", async () => {
@@ -150,7 +151,7 @@ describe("a pod of the node", () => {
   });
 
   it("annotated so has its containers exit by themselves, again after each start", async () => {
-    await client.create(PODS, {
+    await client.create(podResource, {
       metadata: {
         name: "failing",
         namespace: "default",

@@ -1,10 +1,16 @@
 import { ContainerEventType } from "@nodekeeper/core/gen/runtime/v1/api.ts";
-import { type KubeApiClient, type KubeMetrics, type KubeObject, Watcher } from "@nodekeeper/core/kube";
+import {
+  type KubeApiClient,
+  type KubeMetrics,
+  type KubeObject,
+  podResource,
+  Watcher,
+} from "@nodekeeper/core/kube";
 import { type Clock, codeOf, type Logger, type Runnable, WorkQueue } from "@nodekeeper/core/lib";
 import type { SimulatedRuntime } from "../runtime/simulated-runtime.ts";
 import { PodRuns } from "./pod-runs.ts";
 import { changedStatus, millisecondsOf, podStatus, restarts } from "./pod-status.ts";
-import { isFinished, type JsonPod, PODS } from "./pods.ts";
+import { isFinished, type JsonPod } from "./pods.ts";
 import { endingOf } from "./sample-endings.ts";
 
 export interface DevKubeletOptions {
@@ -52,7 +58,7 @@ export class DevKubelet implements Runnable {
     this.#watcher = new Watcher(
       { client, clock, log, metrics },
       {
-        resource: PODS,
+        resource: podResource,
         fieldSelector: `spec.nodeName=${nodeName}`,
         handler: {
           onReplace: (pods) => this.#replace(pods),
@@ -172,7 +178,7 @@ export class DevKubelet implements Runnable {
   async #confirm(uid: string, { metadata }: JsonPod, signal: AbortSignal): Promise<void> {
     const { name = "", namespace = "" } = metadata;
     try {
-      await this.#options.client.delete(PODS, name, {
+      await this.#options.client.delete(podResource, name, {
         namespace,
         gracePeriodSeconds: 0,
         preconditions: { uid },
@@ -194,7 +200,7 @@ export class DevKubelet implements Runnable {
     const { name = "", namespace = "", resourceVersion } = pod.metadata;
     try {
       await client.mergePatch(
-        PODS,
+        podResource,
         name,
         { metadata: { uid, resourceVersion }, status },
         { namespace, subresource: "status", signal },

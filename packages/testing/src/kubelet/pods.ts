@@ -1,4 +1,4 @@
-import type { ApiResource, KubeObject, ObjectMeta } from "@nodekeeper/core/kube";
+import type { KubeObject, ObjectMeta } from "@nodekeeper/core/kube";
 
 /** The fields of a Pod that the kubelet reads and writes, as JSON. */
 export interface JsonPod extends KubeObject {
@@ -56,16 +56,6 @@ export type JsonContainerState =
         containerID: string;
       };
     };
-
-export const PODS: ApiResource = {
-  group: "",
-  version: "v1",
-  kind: "Pod",
-  plural: "pods",
-  namespaced: true,
-  verbs: ["create", "delete", "list", "patch", "watch"],
-  subresources: ["status"],
-};
 
 /** Returns whether a pod has terminated. */
 export function isFinished({ status }: JsonPod): boolean {

@@ -1,6 +1,12 @@
-import { type KubeApiClient, type KubeMetrics, type KubeObject, Watcher } from "@nodekeeper/core/kube";
+import {
+  type KubeApiClient,
+  type KubeMetrics,
+  type KubeObject,
+  podResource,
+  Watcher,
+} from "@nodekeeper/core/kube";
 import { type Clock, type Logger, type Runnable, WorkQueue } from "@nodekeeper/core/lib";
-import { isFinished, type JsonPod, PODS } from "./pods.ts";
+import { isFinished, type JsonPod } from "./pods.ts";
 
 /** A set of identical pods to keep running. */
 export interface Workload {
@@ -52,7 +58,7 @@ export class WorkloadKeeper implements Runnable {
     this.#watcher = new Watcher(
       { client, clock, log, metrics },
       {
-        resource: PODS,
+        resource: podResource,
         labelSelector: WORKLOAD_LABEL,
         handler: {
           onReplace: (pods) => this.#replace(pods),
@@ -98,7 +104,7 @@ export class WorkloadKeeper implements Runnable {
     const { client, nodeName } = this.#options;
     while (this.#alive(name) < workload.replicas) {
       this.#reported.clear();
-      const made = await client.create(PODS, podOf(workload, nodeName), { signal });
+      const made = await client.create(podResource, podOf(workload, nodeName), { signal });
       // Recorded before the watch reports the pod, so that no second one is created. If the watch was faster, its state
       // is newer.
       if (!this.#reported.has(made.metadata.uid!)) this.#pods.set(made.metadata.uid!, made);

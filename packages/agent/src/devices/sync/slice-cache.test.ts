@@ -15,8 +15,6 @@ const resource = {
   kind: "ResourceSlice",
   plural: "resourceslices",
   namespaced: false,
-  verbs: [],
-  subresources: [],
 };
 
 function setUp() {

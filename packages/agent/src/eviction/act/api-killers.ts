@@ -1,5 +1,4 @@
-import type { KubeClient } from "@nodekeeper/core/kube";
-import { podResource } from "../pod-resource.ts";
+import { type KubeClient, podResource } from "@nodekeeper/core/kube";
 import { type CallRights, resultOfError } from "./api-refusal.ts";
 import type { Killer, KillRequest } from "./killer.ts";
 

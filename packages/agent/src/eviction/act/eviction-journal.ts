@@ -10,9 +10,9 @@ import {
 import { EvictedPodNotTerminating, EvictionFailed, EvictionNotAccepted } from "@nodekeeper/api/errors";
 import { outcomeText } from "@nodekeeper/api/wording";
 import type { NewMark } from "../../state/index.ts";
+import { aboutPod } from "../about-pod.ts";
 import type { EvictionContext } from "../context.ts";
 import type { EvictionLedger } from "../ledger.ts";
-import { aboutPod } from "../pod-resource.ts";
 import { markOf } from "../records/decision-log.ts";
 import type { EvictionTask } from "./eviction-task.ts";
 

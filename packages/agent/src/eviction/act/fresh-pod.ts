@@ -5,11 +5,10 @@ import {
   selectCandidates,
 } from "@nodekeeper/api/decide";
 import type { PodEnding } from "@nodekeeper/api/records";
-import type { KubeClient } from "@nodekeeper/core/kube";
+import { type KubeClient, podResource } from "@nodekeeper/core/kube";
 import { codeOf, messageOf, requestedWaitOf } from "@nodekeeper/core/lib";
 import type { EvictionContext } from "../context.ts";
 import { observeJson } from "../observe/observed-pod.ts";
-import { podResource } from "../pod-resource.ts";
 import { endingOf } from "../records/pod-ending.ts";
 import { isPodNotFound } from "./api-refusal.ts";
 

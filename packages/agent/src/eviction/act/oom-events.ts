@@ -1,7 +1,7 @@
 import { ContainerOutOfMemory } from "@nodekeeper/api/errors";
 import { roundedBytes } from "@nodekeeper/core/lib";
+import { aboutPod } from "../about-pod.ts";
 import type { EvictionContext } from "../context.ts";
-import { aboutPod } from "../pod-resource.ts";
 import type { OomKill } from "../records/pod-history.ts";
 
 export type OomEventsOptions = Pick<EvictionContext, "events" | "metrics" | "log">;

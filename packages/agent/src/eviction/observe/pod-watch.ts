@@ -1,8 +1,7 @@
-import { type KubeObject, recordOf, textOf, Watcher } from "@nodekeeper/core/kube";
+import { type KubeObject, podResource, recordOf, textOf, Watcher } from "@nodekeeper/core/kube";
 import type { HealthCheck, Runnable } from "@nodekeeper/core/lib";
 import type { EvictionContext } from "../context.ts";
 import type { NodePods } from "../parts.ts";
-import { podResource } from "../pod-resource.ts";
 import type { PodObserver } from "../records/pod-history.ts";
 import { type EncodablePod, observeJson } from "./observed-pod.ts";
 

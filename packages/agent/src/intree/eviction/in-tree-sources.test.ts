@@ -48,8 +48,6 @@ describe("allocatable resources of a CustomNodeResource", () => {
     kind: "",
     plural: "",
     namespaced: false,
-    verbs: [],
-    subresources: [],
   };
 
   function reader(answer: () => unknown, isServed = true) {

@@ -53,8 +53,6 @@ export async function setUp({
       ...kind,
       plural: kind.kind.toLowerCase(),
       namespaced: false,
-      verbs: [],
-      subresources: ["status"],
     }),
     async get() {
       server.reads++;

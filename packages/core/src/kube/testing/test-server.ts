@@ -4,9 +4,9 @@ import type { AddressInfo } from "node:net";
 import { type Clock, Registry, silentLogger, systemClock } from "../../lib/index.ts";
 import type { ClusterAccess } from "../access.ts";
 import { createKubeClient, type KubeClientOptions } from "../client.ts";
+import { nodes, podResource } from "../core-group.ts";
 import { createKubeMetrics } from "../metrics.ts";
-import { nodes } from "../nodes.ts";
-import type { ApiResource, KubeApiClient } from "../types.ts";
+import type { KubeApiClient } from "../types.ts";
 
 /** A received request and its pending response. */
 export interface Exchange {
@@ -63,15 +63,7 @@ export function sendStatus(response: ServerResponse, code: number, message: stri
   sendJson(response, { kind: "Status", apiVersion: "v1", status: "Failure", code, message }, code, headers);
 }
 
-export { nodes };
-
-export const pods: ApiResource = {
-  ...nodes,
-  kind: "Pod",
-  plural: "pods",
-  namespaced: true,
-  subresources: ["eviction"],
-};
+export { nodes, podResource as pods };
 
 export interface TestClient extends Disposable {
   client: KubeApiClient;

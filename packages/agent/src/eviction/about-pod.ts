@@ -1,16 +1,5 @@
 import type { PodReference } from "@nodekeeper/api/decide";
-import type { ApiResource, EventRecorder, ObjectReference } from "@nodekeeper/core/kube";
-
-/** The pods resource. Every API server serves it, so evictions need no discovery. */
-export const podResource: ApiResource = {
-  group: "",
-  version: "v1",
-  kind: "Pod",
-  plural: "pods",
-  namespaced: true,
-  verbs: ["get", "list", "watch", "delete"],
-  subresources: ["eviction"],
-};
+import type { EventRecorder, ObjectReference } from "@nodekeeper/core/kube";
 
 /** Returns the reference to a pod for an Event. */
 export function aboutPod({ uid, namespace, name }: PodReference): ObjectReference {
