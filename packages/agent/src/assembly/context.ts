@@ -1,6 +1,7 @@
 import { dirname } from "node:path";
 import type { AgentConfiguration } from "@nodekeeper/api/settings";
 import {
+  aboutNode,
   createKubeClient,
   createKubeMetrics,
   EventRecorder,
@@ -108,8 +109,7 @@ export async function agentContext(options: ContextOptions): Promise<AgentContex
     component: "nodekeeper",
     host: nodeName,
   });
-  // Like the kubelet, uses the Node's name as its UID, so that kubectl describe finds the Event.
-  const regarding = { apiVersion: "v1", kind: "Node", name: nodeName, uid: nodeName };
+  const regarding = aboutNode(nodeName);
   const { socket } = configuration.api;
   const bootDirectory = socket === "" ? undefined : dirname(socket);
   const database = StateDatabase.open({ directory: stateDir, bootDirectory, clock, log });

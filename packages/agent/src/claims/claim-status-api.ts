@@ -133,6 +133,6 @@ function refusalOf(error: unknown): NodekeeperError | undefined {
   const code = codeOf(error);
   const isField = causes.some(({ reason }) => reason === "FieldValueForbidden");
   const isOwned = causes.some(({ reason }) => reason === "FieldManagerConflict");
-  if ((code !== "forbidden" && !isField && !isOwned) || code === undefined) return undefined;
+  if (code !== "forbidden" && !isField && !isOwned) return undefined;
   return new DeviceStatusNotWritten({ problem: messageOf(error) }, { cause: error, code });
 }

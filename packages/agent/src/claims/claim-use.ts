@@ -38,7 +38,7 @@ export class ClaimUse {
   /** Throws StillUsedError with the pod, container and devices if they are in use, or if the runtime can't be read. */
   async check(claim: UsedClaim, signal: AbortSignal): Promise<void> {
     const { pods } = this.#context;
-    if (!pods || !claim.pods) return;
+    if (!pods) return;
     await Promise.all(claim.pods.map((pod) => this.#checkPod(pods, claim, pod, signal)));
   }
 

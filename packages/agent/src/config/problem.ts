@@ -15,10 +15,10 @@ export interface Problem {
 export class ConfigurationError extends ConfigurationRefused {
   readonly problems: readonly Problem[];
 
-  constructor(problems: readonly Problem[], details: { cause?: unknown } = {}) {
+  constructor(problems: readonly Problem[]) {
     const count = counted(problems.length, "problem");
     const lines = problems.map((problem) => `\n  ${describeProblem(problem)}`);
-    super({ count, problems: lines.join("") }, details);
+    super({ count, problems: lines.join("") });
     this.problems = problems;
   }
 

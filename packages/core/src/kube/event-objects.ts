@@ -13,6 +13,14 @@ export interface EventInput {
 const LONGEST_MESSAGE_BYTES = 1_024;
 const LONGEST_NAME = 253;
 
+/**
+ * Returns the reference to a Node for an Event. Like the kubelet's, it has the Node's name as the UID
+ * (pkg/kubelet/kubelet.go, nodeRef), so that `kubectl describe` finds the Event.
+ */
+export function aboutNode(name: string): ObjectReference {
+  return { apiVersion: "v1", kind: "Node", name, uid: name };
+}
+
 /** Returns the message, truncated to 1,024 bytes of UTF-8 at a character boundary. */
 export function truncated(message: string): string {
   const bytes = Buffer.from(message);

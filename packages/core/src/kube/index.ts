@@ -2,7 +2,7 @@ export type { ClusterAccess, Material } from "./access.ts";
 export { createKubeClient, type KubeClientOptions } from "./client.ts";
 export { type ClusterAccessOptions, loadClusterAccess } from "./cluster-access.ts";
 export { nodes, podResource } from "./core-group.ts";
-export type { EventInput } from "./event-objects.ts";
+export { aboutNode, type EventInput } from "./event-objects.ts";
 export { EventRecorder, type EventRecorderOptions } from "./events.ts";
 export { send as sendRequest } from "./exchange.ts";
 export { ApiStatusError } from "./http-errors.ts";

@@ -17,8 +17,8 @@ export const BOOKMARK_SILENCE_MS = 180_000;
 
 /** The server sent a malformed stream. Events may be lost, so the objects must be listed again. */
 export class MalformedStreamError extends NodekeeperError {
-  constructor(message: string, cause?: unknown) {
-    super("unavailable", message, { cause });
+  constructor(message: string) {
+    super("unavailable", message);
   }
 }
 

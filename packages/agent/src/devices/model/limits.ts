@@ -5,7 +5,6 @@ export const limits = {
   advancedDevicesPerSlice: 64,
   driverName: 63,
   poolName: 253,
-  domain: 63,
   identifier: 32,
   /** Attributes and capacities combined. */
   attributesAndCapacities: 32,

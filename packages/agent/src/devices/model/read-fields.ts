@@ -6,16 +6,12 @@ import type { Int64 } from "./model.ts";
  * code would silently drop.
  */
 
-/** Collects the paths of unknown fields, such as "capacity.17". */
+const MOST_UNKNOWN = 20;
+
+/** Collects the paths of unknown fields, such as "capacity.17"; at most 20. */
 class UnknownFields {
-  readonly #most: number;
   readonly #within: string[] = [];
   #found: string[] = [];
-
-  /** @param most maximum number of paths */
-  constructor(most = 20) {
-    this.#most = most;
-  }
 
   /** Returns the paths collected since the last call. */
   take(): string[] {
@@ -35,7 +31,7 @@ class UnknownFields {
 
   add(number: number): void {
     const path = [...this.#within, number].join(".");
-    if (this.#found.length < this.#most && !this.#found.includes(path)) this.#found.push(path);
+    if (this.#found.length < MOST_UNKNOWN && !this.#found.includes(path)) this.#found.push(path);
   }
 }
 

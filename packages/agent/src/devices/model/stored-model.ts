@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import type { KubeObject, ObjectMeta } from "@nodekeeper/core/kube";
 import { Canonical, int64Text } from "./canonical.ts";
-import type { Int64, NamedAttribute, NamedResources } from "./model.ts";
+import type { NamedAttribute, NamedResources } from "./model.ts";
 import { encodeInt } from "./versions.ts";
 
 /** A slice of resource.k8s.io/v1alpha2 as the API server has it. */
@@ -86,10 +86,9 @@ function attributeText(attribute: NamedAttribute, canonical: Canonical): unknown
 }
 
 function encodeAttribute({ int, intSlice, ...rest }: NamedAttribute): Record<string, unknown> {
-  const encode = (value: Int64) => encodeInt(value);
   return {
     ...rest,
-    ...(int !== undefined && { int: encode(int) }),
-    ...(intSlice && { intSlice: { ints: intSlice.ints.map(encode) } }),
+    ...(int !== undefined && { int: encodeInt(int) }),
+    ...(intSlice && { intSlice: { ints: intSlice.ints.map(encodeInt) } }),
   };
 }

@@ -1,4 +1,4 @@
-import { type KubeApiClient, type KubeObject, nodes } from "@nodekeeper/core/kube";
+import { aboutNode, type KubeApiClient, type KubeObject, nodes } from "@nodekeeper/core/kube";
 import { messageOf, type Runnable } from "@nodekeeper/core/lib";
 import type { EvictionContext } from "../context.ts";
 import { NodeWrites } from "./node-writes.ts";
@@ -136,13 +136,11 @@ export class NodeCondition implements Runnable {
 
   #report({ reason, message }: DesiredNodeCondition): void {
     const { events, nodeName } = this.#options;
-    // Like the kubelet, uses the Node's name as the uid: pkg/kubelet/kubelet.go, nodeRef.
-    const regarding = { apiVersion: "v1", kind: "Node", name: nodeName, uid: nodeName };
     events.record({
       type: "Warning",
       reason: "EvictionBlocked",
       message: `${reason}: ${message}`,
-      regarding,
+      regarding: aboutNode(nodeName),
     });
   }
 }

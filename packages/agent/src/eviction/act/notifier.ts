@@ -1,6 +1,7 @@
 import type { Notification } from "@nodekeeper/api/decide";
 import type { EventRecorder } from "@nodekeeper/core/kube";
 import type { Clock } from "@nodekeeper/core/lib";
+import { aboutPod } from "../about-pod.ts";
 
 // An Event for the same pod and plugin is not repeated within this time, milliseconds.
 const REPEAT_MS = 5 * 60_000;
@@ -20,7 +21,8 @@ export class Notifier {
   notify(notifications: readonly Notification[]): void {
     const now = this.#clock.monotonic();
     for (const [key, at] of this.#notifiedAt) if (now - at >= REPEAT_MS) this.#notifiedAt.delete(key);
-    for (const { uid, namespace, name, plugin, reason } of notifications) {
+    for (const notification of notifications) {
+      const { uid, plugin, reason } = notification;
       const key = `${uid}/${plugin}`;
       if (this.#notifiedAt.has(key)) continue;
       this.#notifiedAt.set(key, now);
@@ -28,7 +30,7 @@ export class Notifier {
         type: "Warning",
         reason: "SoftEvictionNotice",
         message: `Soft eviction requested by ${plugin}: ${reason}. The pod is notified, not evicted`,
-        regarding: { apiVersion: "v1", kind: "Pod", namespace, name, uid },
+        regarding: aboutPod(notification),
       });
     }
   }

@@ -1,5 +1,6 @@
 import type { NodeTaint } from "@nodekeeper/api/decide";
 import { TaintsMissing } from "@nodekeeper/api/errors";
+import { aboutNode } from "@nodekeeper/core/kube";
 import { formatDuration, RecentMap } from "@nodekeeper/core/lib";
 import type { EvictionContext } from "../context.ts";
 import type { LiveTaint } from "../parts.ts";
@@ -110,10 +111,8 @@ export class TaintReports {
     onChange(lowered(message), "taintRemoved");
   }
 
-  // Like the kubelet, uses the Node's name as the uid: pkg/kubelet/kubelet.go, nodeRef.
   get #node() {
-    const { nodeName } = this.#options.context;
-    return { apiVersion: "v1", kind: "Node", name: nodeName, uid: nodeName };
+    return aboutNode(this.#options.context.nodeName);
   }
 }
 
