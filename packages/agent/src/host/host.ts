@@ -6,12 +6,12 @@ import { readCpuTimes } from "./cpu-times.ts";
 import { readCacheGroups, readCpuTopology, readOnlineCpus } from "./cpu-topology.ts";
 import { HostFiles } from "./host-files.ts";
 import { type HostSample, HostSampler } from "./host-sampler.ts";
-import { memoryState, PageSize, readMemoryTotal, watermarkScaleFactorOf } from "./memory.ts";
+import { memoryState, PageSize, readMemoryTotal } from "./memory.ts";
 import { readNetworkInterfaces } from "./network.ts";
 import { readNumaNodes } from "./numa.ts";
 import { machinePressure, type Pressure, type PressureResource, readPressureResources } from "./pressure.ts";
 import type { Probe } from "./probe.ts";
-import { type FoundProcess, findProcess, loadAverage, pidLimitOf, pidState } from "./processes.ts";
+import { type FoundProcess, findProcess, loadAverage, pidState } from "./processes.ts";
 import { type Reading, type ReadingContext, takeReading } from "./reading.ts";
 import { readVirtualization } from "./virtualization.ts";
 import { readNodeMemory } from "./zone-info.ts";
@@ -63,10 +63,10 @@ export class Host {
   readonly numaNodes = this.#row("NUMA nodes", readNumaNodes);
   /** In bytes. */
   readonly memoryTotal = this.#row("memory total", readMemoryTotal);
-  readonly memory = this.#row("memory", (probe) => memoryState(probe, watermarkScaleFactorOf(probe)));
+  readonly memory = this.#row("memory", (probe) => memoryState(probe));
   /** Memory by NUMA node, from the kernel's page allocator. */
   readonly nodeMemory = this.#row("memory of NUMA nodes", (probe) => readNodeMemory(probe, this.#pageSize));
-  readonly pids = this.#row("process numbers", (probe) => pidState(probe, pidLimitOf(probe)));
+  readonly pids = this.#row("process numbers", (probe) => pidState(probe));
   /** One-minute load average. */
   readonly loadAverage = this.#row("load average", loadAverage);
   readonly networkInterfaces = this.#row("network interfaces", readNetworkInterfaces);

@@ -27,7 +27,10 @@ export function watermarkScaleFactorOf(probe: Probe): number | undefined {
 }
 
 /** Reads /proc/meminfo. Undefined if MemTotal or MemFree is missing. */
-export function memoryState(probe: Probe, watermarkScaleFactor: number | undefined): MemoryState | undefined {
+export function memoryState(
+  probe: Probe,
+  watermarkScaleFactor = watermarkScaleFactorOf(probe),
+): MemoryState | undefined {
   const text = probe.kernelText("/proc/meminfo");
   if (text === undefined) return undefined;
   const totalBytes = memoryLine(text, "MemTotal");

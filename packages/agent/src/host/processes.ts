@@ -15,8 +15,8 @@ export interface PidState {
 
 const NUMBER = /^\d+$/;
 
-/** Reads the number of threads. Undefined if the kernel does not report it or its limit, `max`. */
-export function pidState(probe: Probe, max: number | undefined): PidState | undefined {
+/** Reads the number of threads and its limit. Undefined if the kernel does not report both. */
+export function pidState(probe: Probe, max = pidLimitOf(probe)): PidState | undefined {
   const load = probe.kernelText("/proc/loadavg");
   const current = load === undefined ? undefined : threadsOf(load);
   return max === undefined || current === undefined ? undefined : { max, current };
