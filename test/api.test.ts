@@ -227,10 +227,17 @@ describe("the API", () => {
   it("has the history of signals, of all plugins or of one", async () => {
     await eventually(async () => {
       const { body } = await ask("eviction/signals?plugin=pressure");
+      const ofEach = <T>(value: T) => body.minutes.map(() => value);
       expect(body.signals).toMatchObject([
-        { plugin: "pressure", scope: "memory", observed: [0.93], threshold: [0.8], met: ["hard"] },
+        {
+          plugin: "pressure",
+          scope: "memory",
+          observed: ofEach(0.93),
+          threshold: ofEach(0.8),
+          met: ofEach("hard"),
+        },
       ]);
-      expect(body.minutes).toHaveLength(1);
+      expect(body.minutes).not.toEqual([]);
     });
     expect((await ask("eviction/signals?plugin=none")).body.signals).toEqual([]);
   });

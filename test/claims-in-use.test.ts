@@ -126,14 +126,14 @@ async function deletedByForce(name: string): Promise<{ wanted: Claim; container:
   return { wanted, container };
 }
 
-/** The agent has listed containers of the old pod, this many times more. */
-async function untilReadAgain(times = 2): Promise<void> {
+/** The agent has listed the containers of one pod twice more: unlike its relists, for a claim. */
+async function untilReadAgain(): Promise<void> {
   let reads = 0;
-  cri.faults = ({ method }) => {
-    if (method === "ListContainers") reads++;
+  cri.faults = ({ method, podUid }) => {
+    if (method === "ListContainers" && podUid !== undefined) reads++;
     return undefined;
   };
-  await until("the runtime is read", () => reads >= times);
+  await until("the runtime is read", () => reads >= 2);
 }
 
 const HELD = `container main of pod default/pod-of-first uses ${NODE}/device-0 and has not exited: its state in the container runtime is running`;

@@ -7,6 +7,7 @@ export interface RuntimeCall {
   method: string;
   /** ID of the requested container or sandbox, if any. */
   id: string | undefined;
+  /** Of the pod whose container or sandbox is requested, or whose containers or sandboxes are listed. */
   podUid: string | undefined;
 }
 

@@ -14,6 +14,7 @@ import { abortable, type Clock, stopped } from "@nodekeeper/core/lib";
 import { listAnswers, type MethodName, unaryAnswers } from "./answers.ts";
 import { type CallFault, type RuntimeCall, refusal, serverError, unimplemented } from "./call-faults.ts";
 import { type EventFaults, type EventMode, EventStream, RecentEvents } from "./event-stream.ts";
+import { podUidLabel } from "./list-bytes.ts";
 import type { SimulatedRuntime } from "./simulated-runtime.ts";
 
 export interface SimulatedCriOptions {
@@ -46,6 +47,13 @@ type Parts<R> = (request: R, cancelled: AbortSignal) => AsyncIterable<unknown> |
 
 const STREAMED_AT_ONCE = 100;
 const { methods } = RuntimeServiceDefinition;
+
+/** What names the subject of a call. */
+interface CallRequest {
+  containerId?: string;
+  podSandboxId?: string;
+  filter?: { labelSelector?: Readonly<Record<string, string>> };
+}
 
 /** Serves a simulated runtime over CRI on a real unix socket. */
 export class SimulatedCri {
@@ -197,12 +205,13 @@ export class SimulatedCri {
   }
 
   #callOf(name: MethodName, request: unknown): RuntimeCall {
-    const { containerId, podSandboxId } = request as { containerId?: string; podSandboxId?: string };
+    const { containerId, podSandboxId, filter } = request as CallRequest;
     const id = containerId ?? podSandboxId;
     const subject =
       (containerId && this.#runtime.containers.get(containerId)) ||
       (podSandboxId && this.#runtime.sandboxes.get(podSandboxId));
-    return { method: methods[name].name, id, podUid: subject ? subject.pod.uid : undefined };
+    const podUid = subject ? subject.pod.uid : filter?.labelSelector?.[podUidLabel];
+    return { method: methods[name].name, id, podUid };
   }
 
   #addStop(server: Server, stop: ContainerStopper): void {

@@ -44,9 +44,11 @@ export class ListBytes {
 }
 
 /** Returns the labels by which the kubelet identifies its pods. */
+export const podUidLabel = "io.kubernetes.pod.uid";
+
 export function podLabels({ uid, name, namespace }: PodIdentity): Record<string, string> {
   return {
-    "io.kubernetes.pod.uid": uid,
+    [podUidLabel]: uid,
     "io.kubernetes.pod.name": name,
     "io.kubernetes.pod.namespace": namespace,
   };
