@@ -104,14 +104,16 @@ describe.skipIf(missing)("the archive of a node that is gone, in a real Victoria
     });
   }
 
-  /** Keeps what the agent says of a pod, once it has left the node and is what is expected. */
+  /** Keeps what the agent says of a pod, once it is what is expected and all that it is made from is in the archive. */
   async function keep(name: string, expected: RegExp): Promise<void> {
+    const explain = () => agent.command("explain", "pod", `default/${name}`);
     await eventually(async () => {
-      expect(
-        await store.query(`event_name:="nodekeeper.pod.ended" "k8s.pod.uid":="${uids.get(name)}"`),
-      ).toHaveLength(1);
-      const page = await agent.command("explain", "pod", `default/${name}`);
+      const page = await explain();
       expect(page).toMatch(expected);
+      const ended = `event_name:="nodekeeper.pod.ended" "k8s.pod.uid":="${uids.get(name)}"`;
+      expect(await store.query(ended)).toHaveLength(1);
+      expect(await agent.metric("nodekeeper_archive_queued_records")).toBe(0);
+      expect(await explain()).toBe(page);
       said.set(name, page);
     });
   }
@@ -135,17 +137,17 @@ describe.skipIf(missing)("the archive of a node that is gone, in a real Victoria
     });
     plugin.threshold = {};
     await cluster.kubectl.run("delete", "pod", "by-hand", "--wait=true", "--grace-period=5");
-    await keep(
-      "web-5d4f9c-abcde",
-      /\nEvicted at .* Container main exited with code 143\.\n(.|\n)*ended +evicted/,
-    );
-    await keep("by-hand", /\nPod deleted at .*not by Nodekeeper\. Container main exited with code 143\.\n/);
     await eventually(async () => {
       saidOfNode = await agent.command("explain", "node");
       expect(saidOfNode).toMatch(
         /condition MemoryHot set(.|\n)*taint \S+MemoryHot:NoSchedule added(.|\n)*condition MemoryHot cleared/,
       );
     });
+    await keep(
+      "web-5d4f9c-abcde",
+      /\nEvicted at .* Container main exited with code 143\.\n(.|\n)*ended +evicted/,
+    );
+    await keep("by-hand", /\nPod deleted at .*not by Nodekeeper\. Container main exited with code 143\.\n/);
   }
 
   async function endNode(): Promise<void> {
