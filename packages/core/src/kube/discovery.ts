@@ -93,7 +93,7 @@ function find(answer: Answer | undefined, kind: GroupVersionKind): ApiResource |
   return answer?.resources.find((resource) => resource.kind === kind.kind);
 }
 
-/** Parses an APIResourceList, in which subresources are named "nodes/status". Invalid entries are omitted. */
+/** Parses an APIResourceList. Omits subresources, such as "nodes/status", and invalid entries. */
 function readResources(what: string, list: unknown, group: string, version: string): ApiResource[] {
   if (!isRecord(list) || !Array.isArray(list.resources)) {
     throw new AnswerNotOfKubernetes({ request: what, problem: "the response is not a list of resources" });

@@ -7,8 +7,8 @@ import type { FleetAnswer } from "../fleet.ts";
 const MOST_NAMED = 5;
 
 /**
- * If pods of the same name were on several nodes, returns the most recent one, with a note that names the other nodes. Throws `notFound` if no agent has a record of the pod, `unavailable` if an agent that did not answer may have
- * one.
+ * Returns the most recent one if pods of the same name were on several nodes, with a note that names the others. Throws
+ * `notFound` if no agent has a record of the pod, `unavailable` if an agent that did not answer may have one.
  */
 export function newestOf(
   answers: readonly FleetAnswer<PodExplanation>[],
