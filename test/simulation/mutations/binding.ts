@@ -23,7 +23,7 @@ export const bindingMutations: readonly Mutation[] = [
     from: "const entries = isOpen || !isTold ? wanted",
     to: "const entries = isOpen || isTold !== null ? wanted",
     promise: ownAllocation,
-    seed: 20,
+    seed: 22,
   },
   {
     name: "binding: the status is written to a claim that was allocated anew since it was read",
@@ -31,7 +31,7 @@ export const bindingMutations: readonly Mutation[] = [
     from: 'typeof wanted === "function" ? { resourceVersion } : {}',
     to: "{}",
     promise: ownAllocation,
-    seed: 40,
+    seed: 22,
   },
   {
     name: "binding: a driver is told of an allocation of another node",
@@ -47,7 +47,7 @@ export const bindingMutations: readonly Mutation[] = [
     from: "if (!isAllocationChanged(error)) throw error;",
     to: "if (!isAllocationChanged(error) || isAllocationChanged(error)) throw error;",
     promise: written,
-    seed: 359,
+    seed: 50,
   },
   {
     name: "binding: what was reported before the driver was told is written",
@@ -55,7 +55,7 @@ export const bindingMutations: readonly Mutation[] = [
     from: "    this.#outdated.set(driver, new Set([...(this.#outdated.get(driver) ?? []), ...uids]));\n",
     to: "",
     promise: ownAllocation,
-    seed: 55,
+    seed: 171,
   },
   {
     name: "binding: a claim that is allocated the same device again seems to be as before",
@@ -63,7 +63,7 @@ export const bindingMutations: readonly Mutation[] = [
     from: "    uid,\n    allocatedAt,\n    devices.map",
     to: "    uid,\n    devices.map",
     promise: ownAllocation,
-    seed: 20,
+    seed: 22,
   },
   {
     name: "binding: a claim that is allocated anew is not left out of a list",
@@ -71,7 +71,7 @@ export const bindingMutations: readonly Mutation[] = [
     from: "notice.set(claims.some(isAnew) ?",
     to: "notice.set(claims.every(isAnew) && !claims[0] ?",
     promise: leftOut,
-    seed: 20,
+    seed: 22,
   },
   {
     name: "binding: the status of claims that the driver was not told of is kept after it was told",
@@ -79,7 +79,7 @@ export const bindingMutations: readonly Mutation[] = [
     from: "    this.#options.statuses.renewed(driver, added);\n",
     to: "",
     promise: written,
-    seed: 59,
+    seed: 47,
   },
   {
     name: "binding: a driver is told before all claims are known",
@@ -87,7 +87,7 @@ export const bindingMutations: readonly Mutation[] = [
     from: "    if (!known.claims && !this.#toBind.isComplete) return;\n",
     to: "",
     promise: neverGone,
-    seed: 9,
+    seed: 40,
   },
   {
     name: "binding: a claim whose pod was bound is not told any more",
@@ -103,7 +103,7 @@ export const bindingMutations: readonly Mutation[] = [
     from: "    this.#followUnprepared();\n    try {",
     to: "    try {",
     promise: neverGone,
-    seed: 63,
+    seed: 40,
   },
   {
     name: "binding: a claim that an agent was killed while preparing is not told",
@@ -127,7 +127,7 @@ export const bindingMutations: readonly Mutation[] = [
     from: "        preparedBy.add(driver);",
     to: "        preparedBy.delete(driver);",
     promise: told,
-    seed: 9,
+    seed: 33,
   },
   {
     name: "binding: entries are written as another client",
@@ -135,7 +135,7 @@ export const bindingMutations: readonly Mutation[] = [
     from: "fieldManager: manager, signal }",
     to: 'fieldManager: "checker", signal }',
     promise: othersStay,
-    seed: 9,
+    seed: 20,
   },
   {
     name: "binding: a status that changes is not written",
@@ -143,6 +143,6 @@ export const bindingMutations: readonly Mutation[] = [
     from: "    return new Set([...outdated, ...uids.filter(differs)]);",
     to: "    return new Set([...outdated, ...uids.filter(() => false)]);",
     promise: written,
-    seed: 50,
+    seed: 284,
   },
 ];

@@ -146,7 +146,7 @@ export const decisionMutations: readonly Mutation[] = [
     from: "this.#refusals.add(plugin, found, found.reason, found.detail);",
     to: "",
     promise: explained,
-    seed: 21,
+    seed: 208,
   },
   {
     name: "a requested grace period has no maximum",

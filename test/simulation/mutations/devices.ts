@@ -21,7 +21,7 @@ export const deviceMutations: readonly Mutation[] = [
     from: "deletes: stored.filter((slice) => !kept.has(slice)),",
     to: "deletes: [],",
     promise: noLeftovers,
-    seed: 55,
+    seed: 30,
   },
   {
     name: "a claim is answered without its CDI file",
@@ -125,7 +125,7 @@ export const deviceMutations: readonly Mutation[] = [
     from: "if (!answer) throw new",
     to: "if (!answer) continue;\n    if (!answer) throw new",
     promise: toldPrepared,
-    seed: 49,
+    seed: 228,
   },
   {
     name: "bounds: the lock of a claim that is not in use is kept",
@@ -141,7 +141,7 @@ export const deviceMutations: readonly Mutation[] = [
     from: "const restMs = comparedAt + periodMs - clock.monotonic();",
     to: "periodMs = 2_000;\n      const restMs = comparedAt + periodMs - clock.monotonic();",
     promise: bounded,
-    seed: 68,
+    seed: 32,
   },
   {
     name: "requests: all slices of a pool are written if one has changed",
@@ -149,6 +149,6 @@ export const deviceMutations: readonly Mutation[] = [
     from: "const rises = stored.length === 0 || isContested ||",
     to: "const rises = true || isContested ||",
     promise: bounded,
-    seed: 104,
+    seed: 176,
   },
 ];

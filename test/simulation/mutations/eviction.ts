@@ -255,7 +255,7 @@ export const evictionMutations: readonly Mutation[] = [
     from: "      if (running.length === 0) return",
     to: "      if (running.length >= 0) return",
     promise: trueEvents,
-    seed: 88,
+    seed: 160,
   },
   {
     name: "stops: a pod counts as evicted once StopContainer is sent",
@@ -263,7 +263,7 @@ export const evictionMutations: readonly Mutation[] = [
     from: 'if (!result.ended) task.requests = "accepted";',
     to: 'task.requests = "accepted";',
     promise: trueEvents,
-    seed: 11,
+    seed: 6,
   },
   {
     name: "stops: after a restart the agent takes stopped containers for a deleted pod",

@@ -16,7 +16,7 @@ export const hostMutations: readonly Mutation[] = [
     from: 'freeBytes < threshold ? "reclaimed" : "none";',
     to: 'freeBytes > threshold ? "reclaimed" : "none";',
     promise: ofHost,
-    seed: 2,
+    seed: 7,
   },
   {
     name: "in-tree: memory that can't be read is still short",
@@ -24,7 +24,7 @@ export const hostMutations: readonly Mutation[] = [
     from: 'const state = valueIn("memory", memory);',
     to: 'const state = valueIn("memory", memory);\n    if (!state && this.#verdict) return;',
     promise: ofHost,
-    seed: 80,
+    seed: 26,
   },
   {
     name: "in-tree: free memory that is missing in the file counts as none",
@@ -32,7 +32,7 @@ export const hostMutations: readonly Mutation[] = [
     from: 'const freeBytes = memoryLine(text, "MemFree");',
     to: 'const freeBytes = memoryLine(text, "MemFree") ?? 0;',
     promise: ofHost,
-    seed: 90,
+    seed: 60,
   },
   {
     name: "in-tree: stalls that have ended count on",

@@ -47,7 +47,7 @@ export const poolMutations: readonly Mutation[] = [
     from: "const now = this.#options.clock.monotonic();",
     to: "const now = this.#options.clock.now();",
     promise: taken,
-    seed: 145,
+    seed: 181,
   },
   {
     name: "pools: a killed holder is not replaced",
@@ -79,7 +79,7 @@ export const poolMutations: readonly Mutation[] = [
     from: "return isRegistered && isStreaming && !unresponsive && !isTainted && !this.#isWithdrawn;",
     to: "return this.#message !== undefined && (isRegistered || isStreaming || !isTainted || !unresponsive);",
     promise: away,
-    seed: 251,
+    seed: 153,
   },
   {
     name: "pools: the Lease is deleted before the slices are",

@@ -64,7 +64,7 @@ export const stateMutations: readonly Mutation[] = [
     from: "while (!signal.aborted && !DirectoryLock.isFree(stateDir)) await",
     to: "while (!signal.aborted && (this.#hasHandedOver || !DirectoryLock.isFree(stateDir))) await",
     promise: takenOver,
-    seed: 45,
+    seed: 14,
   },
   {
     name: "two agents: one that hands over keeps the lock",
