@@ -30,7 +30,7 @@ export const stateMutations: readonly Mutation[] = [
     from: "if (this.#needed.has(key)) this.#enqueue(key);",
     to: "this.#needed.delete(key);",
     promise: published,
-    seed: 14,
+    seed: 13,
   },
   {
     name: "readyz ignores failing checks",
@@ -80,7 +80,7 @@ export const stateMutations: readonly Mutation[] = [
     from: "    introduce(holderFile, now);\n",
     to: "",
     promise: running,
-    seed: 5,
+    seed: 84,
   },
   {
     name: "disk: what could not be written is not written again",
@@ -88,7 +88,7 @@ export const stateMutations: readonly Mutation[] = [
     from: "this.soon(RETRY_MS);",
     to: "",
     promise: healthy,
-    seed: 61,
+    seed: 6,
   },
   {
     name: "disk: an agent does not start on a read-only disk",
@@ -96,7 +96,7 @@ export const stateMutations: readonly Mutation[] = [
     from: "if (!isDiskTrouble(error)) {",
     to: "if (error) {",
     promise: takenOver,
-    seed: 20,
+    seed: 2,
   },
   {
     name: "disk: an agent that starts on a read-only disk reads nothing of what is stored",
