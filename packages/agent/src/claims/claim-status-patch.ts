@@ -21,7 +21,7 @@ interface EntryKey {
   shareID?: string;
 }
 
-/** Returns whether an apply was refused because the API server itself reordered keys of the allocation. */
+/** Returns whether the API server refused an apply as a change of the allocation, which no apply contains. */
 export function isAllocationChanged(error: unknown): boolean {
   if (!(error instanceof ApiStatusError) || codeOf(error) !== "invalid") return false;
   const { causes } = error.summary;

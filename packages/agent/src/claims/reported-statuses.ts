@@ -171,8 +171,8 @@ export class ReportedStatuses {
   }
 
   /**
-   * Returns a check whether a claim, as read, has the allocation reported to the driver: it may have been
-   * allocated again since. Undefined unless the claim waits to be bound and its allocation was reported.
+   * Returns a function that compares a claim, as read, with the allocation that was reported to the driver: the claim may
+   * have been allocated again since. Undefined unless it waits to be bound and its allocation was reported.
    */
   isTold(driver: string, uid: string): ((live: KubeObject) => boolean) | undefined {
     const waiting = this.#toBind.get(driver)?.get(uid);

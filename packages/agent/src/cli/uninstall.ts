@@ -58,7 +58,7 @@ const NODES_PER_PAGE = 200;
  * `nodekeeper uninstall`: removes what agents left in the cluster, on one node or on all. Cleans nodes
  * concurrently and prints the results as they arrive, or all at the end as JSON or YAML, even if an error
  * follows. Waits up to a minute for agents that still run, and skips nodes whose agents do not stop.
- * Idempotent: a second run only reads clean nodes. Returns whether every node was cleaned.
+ * Idempotent: a node that is already clean is only read. Returns whether every node was cleaned.
  */
 export async function uninstallCommand(options: UninstallOptions, run: CommandRun): Promise<boolean> {
   const { node, allNodes = false, selector, dryRun: isDryRun = false } = options;

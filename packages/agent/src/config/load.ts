@@ -69,7 +69,7 @@ export async function loadConfigurationForStart(
     const kept = evaluate(sources, parseConfigurationText(text, source));
     if (kept.problems.length === 0)
       return { ...accepted(kept), refused: new ConfigurationError(given.problems) };
-    // Problems of flags and variables are already in `given.problems`.
+    // `given.problems` already has those of flags and variables.
     const own = kept.problems.filter((problem) => problem.source.startsWith(source));
     if (own.length > 0) notUsed("it is refused too", own);
   }

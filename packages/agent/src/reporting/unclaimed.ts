@@ -33,7 +33,7 @@ export function publishedBefore(live: KubeObject, policy: KindPolicy, owner: Tai
 }
 
 /**
- * Returns whether an object has only what the agent applied, and schema defaults: managedFields name only the
+ * Returns whether an object has only fields that the agent applied, apart from defaults: managedFields name only the
  * agent, and the list of taints, which the agent owns as a whole, has no other client's taint. False without
  * managedFields, because the owner is then unknown.
  */
