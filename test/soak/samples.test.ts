@@ -63,7 +63,7 @@ it("the table has a line for each minute, with the lives of the agent in it", ()
     livezMs: undefined,
   }));
   expect(tableOf(samples).split("\n").slice(2)).toEqual([
-    "| 0 | 2 | 90 / 90 / 90 | 50 / 50 / 50 | 2.0 / 2.0 / 70.0 | - |",
-    "| 1 | 1 | 90 / 90 / 90 | 50 / 50 / 50 | 2.0 / 2.0 / 2.0 | - |",
+    "| 0 | 2 | 90.0 / 90.0 / 90.0 | 50 / 50 / 50 | 2.0 / 2.0 / 70.0 | - |",
+    "| 1 | 1 | 90.0 / 90.0 / 90.0 | 50 / 50 / 50 | 2.0 / 2.0 / 2.0 | - |",
   ]);
 });

@@ -104,7 +104,7 @@ function spread(samples: readonly Sample[], key: Exclude<keyof Sample, "at" | "p
     .filter((value) => value !== undefined)
     .sort((a, b) => a - b);
   if (values.length === 0) return "-";
-  const digits = key === "rssMb" || key === "descriptors" ? 0 : 1;
+  const digits = key === "descriptors" ? 0 : 1;
   return [values[0]!, values[values.length >> 1]!, values.at(-1)!]
     .map((value) => value.toFixed(digits))
     .join(" / ");
