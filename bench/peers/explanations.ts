@@ -22,7 +22,7 @@ const reportingStart =
   "an agent with every part off is ready hardly sooner (`agent-off-start`): the time is that of the frame, not of reporting. A process of Node without a program takes 50 ms, the one that replaces itself 65 ms, and the rest is loading the program, opening the state database and connecting to the API server ([reporting](benchmarks.md#reporting)).";
 
 const idle =
-  "a wake-up costs more than the work that it does: a process of Node with a timer of 250 ms that does nothing takes 0.07 % of a processor. Without its lifecycle part the agent takes 0.3 %, of which the sampler of eviction takes 0.1 %: it reads the kernel's files every 250 ms, because free memory can fall by gigabytes a second and Node can't wait for the kernel's notifications of pressure. Relists, one every 4 to 10 s in the first minutes, take another 0.1 %, V8's helper threads 0.03 to 0.12 %; the rest is divided among calls and timers, 7 a second in all ([memory](benchmarks.md#at-rest)).";
+  "a wake-up costs more than the work that it does: a process of Node with a timer of 250 ms that does nothing takes 0.07 % of a processor. Without its lifecycle part the agent takes 0.3 %, of which the sampler of eviction takes 0.1 %: it reads the kernel's files every 250 ms, because free memory can fall by gigabytes a second and Node can't wait for the kernel's notifications of pressure. Relists, one every 4 to 10 s in the first minutes, take another 0.1 %, V8's helper threads 0.03 to 0.12 %; the rest is divided among calls and timers. Timers wake it up 4.2 times a second, 4 of them for the sampler ([memory](benchmarks.md#at-rest)).";
 
 const pacing =
   "a change after a quiet second is written at once (`reporting-quiet`); while changes keep coming, Nodekeeper writes them together every 200 ms, so that a change waits 100 ms in the median and 200 ms at most. The API server gets 5 requests a second of a node and not 25 (`reporting-busy-writes`), and Nodekeeper uses less than half of the peer's CPU time ([reporting](benchmarks.md#reporting)).";
@@ -41,7 +41,7 @@ export const explanations: Readonly<Partial<Record<RowName, string>>> = {
   "first-list":
     "a third of the CPU time of the first second is garbage collection of a small heap; 17 % is the 440 status calls, which V8 interprets before it compiles them. The peer's code is compiled before it starts ([lifecycle](benchmarks.md#lifecycle)).",
   "changed-pods":
-    "the peer waits for 400 statuses of 20 ms one after the other, on any machine. Nodekeeper's calls are in progress at the same time, so that its time depends on the processors: at c7cc79ac, when the machine took about half the CPU time for the same work, it was 282 ms (ratio 0.03) ([lifecycle](benchmarks.md#lifecycle)).",
+    "the peer waits for 400 statuses of 20 ms one after the other, on any machine. Nodekeeper's calls are in progress at the same time, so that its time is that of its CPU. Of 6.2 ms that a changed pod keeps the main thread busy under the profiler, garbage collection of a small heap takes 26 %, and Node's HTTP/2 with its streams 14 %. With V8's default settings, the same changes take 235 ms of CPU instead of 640; the agent's settings keep its memory small ([lifecycle](benchmarks.md#lifecycle)).",
   "devices-published": `of 1,614 ms until the last write, the agent's main thread is idle for 1,030 ms: it waits for the API server and etcd on the same two processors, as the peer does, so that the ratio differs from run to run. ${capitalized(devices)}`,
   "devices-cpu": devices,
   "changed-device": changedDevice,

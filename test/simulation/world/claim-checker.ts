@@ -5,7 +5,7 @@ import {
   type KubeObject,
   loadClusterAccess,
 } from "@nodekeeper/core/kube";
-import { Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
+import { Registry, silentLogger } from "@nodekeeper/core/lib";
 import type { Machine } from "../machine/machine.ts";
 import type { ApiServer } from "./api-server.ts";
 import {
@@ -30,8 +30,6 @@ const CLAIM = {
   kind: "ResourceClaim",
   plural: "resourceclaims",
   namespaced: true,
-  verbs: ["get", "patch"],
-  subresources: ["status"],
 };
 
 /** Another client that writes to the status of allocated devices: data of its own, also beside the driver's conditions. */
@@ -118,7 +116,7 @@ export class ClaimChecker {
   async #connect(): Promise<KubeApiClient> {
     return createKubeClient({
       access: await loadClusterAccess({ kubeconfig: this.#api.kubeconfig, environment: {} }),
-      clock: systemClock,
+      clock: this.#machine.init.clock,
       log: silentLogger,
       metrics: createKubeMetrics(new Registry()),
       version: "dev",

@@ -1,6 +1,6 @@
 import type { ClientHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
-import { systemClock } from "../lib/index.ts";
+import { systemClock, type Timer } from "../lib/index.ts";
 import { FRAME_HEADER_BYTES, FrameBudget } from "./frame-budget.ts";
 import { FRAMES_PER_TURN } from "./frame-pace.ts";
 
@@ -8,15 +8,15 @@ import { FRAMES_PER_TURN } from "./frame-pace.ts";
 export const READ_BYTES = 64 * 1024;
 
 const SAMPLE_FRAMES = 100;
-const SAMPLE_MS = 1_000;
+const SAMPLE_MS = 2_000;
 
 const open = new Set<SampledFrames>();
-let timer: NodeJS.Timeout | undefined;
+let timer: Timer | undefined;
 
 /**
  * Applies the frame budget to a client's HTTP/2 connection without a layer between node:http2 and the socket, which
  * would copy all written data. Everything received that is not payload of DATA frames counts as frame headers. Other
- * frames cost little, so their number is checked once a second.
+ * frames cost little, so their number is checked every two seconds.
  */
 export class SampledFrames {
   readonly #session: ClientHttp2Session;
@@ -35,7 +35,7 @@ export class SampledFrames {
     this.#session = session;
     this.#socket = socket;
     open.add(this);
-    timer ??= setInterval(sampleAll, SAMPLE_MS).unref();
+    timer ??= systemClock.after(SAMPLE_MS, sampleAll);
     session.once("close", () => this.#end());
   }
 
@@ -76,11 +76,12 @@ export class SampledFrames {
   #end(): void {
     open.delete(this);
     if (open.size > 0) return;
-    clearInterval(timer);
+    timer?.cancel();
     timer = undefined;
   }
 }
 
 function sampleAll(): void {
+  timer = systemClock.after(SAMPLE_MS, sampleAll);
   for (const frames of open) frames.sample();
 }

@@ -1,6 +1,5 @@
 import { getEventListeners } from "node:events";
-import { afterEach, describe, expect, it, vi } from "vitest";
-import { systemClock } from "./clock.ts";
+import { describe, expect, it } from "vitest";
 import { FakeClock } from "./fake-clock.ts";
 
 describe("FakeClock", () => {
@@ -73,84 +72,5 @@ describe("sleep", () => {
     expect(clock.timers).toBe(0);
     await expect(clock.sleep(10, controller.signal)).rejects.toBe(reason);
     expect(clock.timers).toBe(0);
-  });
-});
-
-describe("systemClock", () => {
-  it("does not fire at once what is further off than setTimeout can count", async () => {
-    let isFired = false;
-    const timer = systemClock.after(2 ** 40, () => {
-      isFired = true;
-    });
-    await systemClock.sleep(5);
-    timer.cancel();
-    expect(isFired).toBe(false);
-  });
-
-  describe("with timers that fire early", () => {
-    afterEach(() => vi.restoreAllMocks());
-
-    // Like Node's timers, which count whole milliseconds.
-    const timersThatAre = (earlyMs: number) => {
-      let now = 1_000.9;
-      const waits: number[] = [];
-      let next: (() => void) | undefined;
-      vi.spyOn(performance, "now").mockImplementation(() => now);
-      vi.spyOn(globalThis, "setTimeout").mockImplementation(((fire: () => void, ms: number) => {
-        waits.push(ms);
-        next = () => {
-          now += Math.max(ms - earlyMs, 0.1);
-          fire();
-        };
-        return { id: waits.length };
-      }) as unknown as typeof setTimeout);
-      const fire = () => {
-        const due = next;
-        next = undefined;
-        due?.();
-        return due !== undefined;
-      };
-      return { waits, fire, now: () => now };
-    };
-
-    it.each([0, 0.3, 1, 1.9])("by %d ms, calls back once, when the time has passed", (earlyMs) => {
-      const timers = timersThatAre(earlyMs);
-      const calledAt: number[] = [];
-      systemClock.after(7.6, () => calledAt.push(systemClock.monotonic()));
-      while (timers.fire());
-      expect(calledAt).toHaveLength(1);
-      expect(calledAt[0]).toBeGreaterThanOrEqual(1_000.9 + 7.6);
-      expect(calledAt[0]).toBeLessThan(1_000.9 + 7.6 + 2);
-    });
-
-    it("waits on where the time is longer than setTimeout can count", () => {
-      const timers = timersThatAre(0);
-      let calledAt: number | undefined;
-      systemClock.after(2 ** 32, () => {
-        calledAt = timers.now();
-      });
-      while (timers.fire());
-      expect(timers.waits.length).toBeGreaterThan(2);
-      expect(calledAt).toBeGreaterThanOrEqual(1_000.9 + 2 ** 32);
-    });
-
-    it("does not call back once cancelled, also while it waits on", () => {
-      const timers = timersThatAre(1);
-      const cleared = vi.spyOn(globalThis, "clearTimeout").mockImplementation(() => {});
-      const timer = systemClock.after(5, () => expect.fail("cancelled"));
-      timers.fire();
-      expect(timers.waits).toEqual([5, 1]);
-      timer.cancel();
-      expect(cleared).toHaveBeenLastCalledWith({ id: 2 });
-    });
-  });
-
-  it("moves forward", async () => {
-    const before = systemClock.monotonic();
-    await systemClock.sleep(2);
-    expect(systemClock.monotonic()).toBeGreaterThan(before);
-    const [earliest, now, latest] = [Date.now(), systemClock.now(), Date.now()];
-    expect(now).toBeGreaterThanOrEqual(earliest);
-    expect(now).toBeLessThanOrEqual(latest);
   });
 });

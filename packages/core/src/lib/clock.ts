@@ -18,10 +18,6 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
-// setTimeout fires immediately for longer delays (2^31-1 ms, about 24 days).
-const LONGEST_DELAY_MS = 2_147_483_647;
-const LONG_DELAY_MS = 100;
-
 /** Implements `Clock.sleep` by `Clock.after`, for the system clock and the fake one. */
 export function sleepOn(clock: Pick<Clock, "after">, ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -49,27 +45,3 @@ export async function sleepOrAbort(
 ): Promise<void> {
   await clock.sleep(ms, signal).catch(() => {});
 }
-
-/** The clock of the operating system. */
-export const systemClock: Clock = {
-  now: () => Date.now(),
-  monotonic: () => performance.now(),
-  after(ms, callback) {
-    const due = performance.now() + Math.max(ms, 0);
-    // setTimeout counts whole milliseconds of a different clock and may fire up to 2 ms early. For long delays, another
-    // millisecond is added, so that the timer does not fire early and wake the process twice.
-    const roundingMs = ms >= LONG_DELAY_MS ? 1 : 0;
-    const fire = () => {
-      const leftMs = due - performance.now();
-      if (leftMs > 0) handle = arm(leftMs);
-      else callback();
-    };
-    const arm = (leftMs: number) =>
-      setTimeout(fire, Math.min(Math.ceil(leftMs) + roundingMs, LONGEST_DELAY_MS));
-    let handle = arm(Math.max(ms, 0));
-    return { cancel: () => clearTimeout(handle) };
-  },
-  sleep(ms, signal) {
-    return sleepOn(this, ms, signal);
-  },
-};

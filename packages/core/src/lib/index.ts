@@ -36,7 +36,7 @@ export {
 } from "./abort.ts";
 export { Backoff, delayAfter } from "./backoff.ts";
 export { type BootTime, elapsedSince, readBootTime } from "./boot-time.ts";
-export { type Clock, sleepOn, sleepOrAbort, systemClock, type Timer } from "./clock.ts";
+export { type Clock, sleepOn, sleepOrAbort, type Timer } from "./clock.ts";
 export { processCpuMs, threadCpuMs } from "./cpu-time.ts";
 export {
   isRawNumber,
@@ -75,6 +75,7 @@ export { Semaphore } from "./semaphore.ts";
 export { SharedWork } from "./shared-work.ts";
 export { checkSocketPath, longestSocketPath } from "./socket-path.ts";
 export { completed, inTurns, StepMeter, type Steps } from "./steps.ts";
+export { systemClock } from "./system-clock.ts";
 export { TokenBucket } from "./token-bucket.ts";
 export { WakeableSleep } from "./wakeable-sleep.ts";
 export { pause, withPauses } from "./with-pauses.ts";
