@@ -12,7 +12,7 @@ export {
   shownJson,
 } from "./exchange-log.ts";
 export { PluginManager } from "./manager.ts";
-export { checkPluginInfo } from "./plugin-info.ts";
+export { checkPluginInfo, checkSupportedVersion } from "./plugin-info.ts";
 export { RegistrationClient } from "./registration-client.ts";
 export type { PluginChange, PluginStatus } from "./status.ts";
 export type { PluginHandler, PluginRegistration, PresentedPlugin } from "./types.ts";

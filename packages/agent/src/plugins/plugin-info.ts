@@ -1,4 +1,8 @@
-import { PluginEndpointInvalid, PluginVersionsRefused } from "@nodekeeper/api/errors";
+import {
+  PluginEndpointInvalid,
+  PluginVersionsRefused,
+  PluginVersionsUnsupported,
+} from "@nodekeeper/api/errors";
 import type { PluginInfo } from "@nodekeeper/core/gen/pluginregistration/v1/api.ts";
 import { checkPluginName, checkSocketPath, quote } from "@nodekeeper/core/lib";
 import type { PluginRegistration, PresentedPlugin } from "./types.ts";
@@ -20,6 +24,16 @@ export function checkPluginInfo(info: PluginInfo, registrationSocket: string): P
   const endpoint = info.endpoint === "" ? registrationSocket : info.endpoint;
   checkEndpoint(endpoint);
   return { type: info.type, name: info.name, endpoint, registrationSocket, versions: info.supportedVersions };
+}
+
+/** Throws PluginVersionsUnsupported if the plugin offers none of the supported versions. */
+export function checkSupportedVersion(
+  { type, versions }: PresentedPlugin,
+  supported: readonly string[],
+): void {
+  if (versions.some((version) => supported.includes(version))) return;
+  const offered = versions.join(", ").slice(0, 200) || "none";
+  throw new PluginVersionsUnsupported({ type, supported: supported.join(", "), offered });
 }
 
 function checkVersions(versions: string[]): void {

@@ -10,6 +10,7 @@ import {
   isQuantity,
   messageOf,
   parseQuantity,
+  quote,
   type StepMeter,
   type Steps,
 } from "@nodekeeper/core/lib";
@@ -336,8 +337,4 @@ export function jsonName(name: string): string | undefined {
   const result = name.slice(0, small).toLowerCase() + name.slice(small);
   // Names of Object.prototype could be mistaken for members.
   return result in Object.prototype ? undefined : result;
-}
-
-function quote(text: string): string {
-  return JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}...` : text);
 }

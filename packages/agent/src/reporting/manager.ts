@@ -1,9 +1,4 @@
-import {
-  PluginVersionsUnsupported,
-  ReporterDisconnected,
-  ReporterNotResponding,
-  StateNotWritable,
-} from "@nodekeeper/api/errors";
+import { ReporterDisconnected, ReporterNotResponding, StateNotWritable } from "@nodekeeper/api/errors";
 import { counted } from "@nodekeeper/api/wording";
 import {
   childScope,
@@ -22,6 +17,7 @@ import {
   type Writable,
 } from "@nodekeeper/core/lib";
 import {
+  checkSupportedVersion,
   joinedErrors,
   type PluginExchanges,
   type PluginHandler,
@@ -165,14 +161,7 @@ export class ReporterManager implements Runnable, PluginHandler, Reports {
   }
 
   validate(candidate: PresentedPlugin): void {
-    if (!candidate.versions.some((version) => REPORTER_VERSIONS.includes(version))) {
-      const offered = candidate.versions.join(", ").slice(0, 200) || "none";
-      throw new PluginVersionsUnsupported({
-        type: "ReporterPlugin",
-        supported: REPORTER_VERSIONS.join(", "),
-        offered,
-      });
-    }
+    checkSupportedVersion(candidate, REPORTER_VERSIONS);
   }
 
   async register(registration: PluginRegistration): Promise<void> {

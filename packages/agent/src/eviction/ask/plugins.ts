@@ -3,17 +3,17 @@ import {
   EvictionPluginDisconnected,
   EvictionPluginNameInUse,
   PluginConditionRefused,
-  PluginVersionsUnsupported,
 } from "@nodekeeper/api/errors";
 import type { EvictionSettings } from "@nodekeeper/api/settings";
 import { counted } from "@nodekeeper/api/wording";
 import { type HealthCheck, type HealthResult, stopped, withDeadline } from "@nodekeeper/core/lib";
 import type { HostSample } from "../../host/index.ts";
-import type {
-  PluginExchanges,
-  PluginHandler,
-  PluginRegistration,
-  PresentedPlugin,
+import {
+  checkSupportedVersion,
+  type PluginExchanges,
+  type PluginHandler,
+  type PluginRegistration,
+  type PresentedPlugin,
 } from "../../plugins/index.ts";
 import { forgetPlugin } from "../metrics.ts";
 import type { RoundPacing, RoundRequest } from "../round-pacing.ts";
@@ -96,10 +96,8 @@ export class EvictionPlugins implements PluginHandler {
     return [...this.#served.keys()].sort();
   }
 
-  validate({ versions }: PresentedPlugin): void {
-    if (versions.some((version) => VERSIONS.includes(version))) return;
-    const offered = versions.join(", ").slice(0, 200) || "none";
-    throw new PluginVersionsUnsupported({ type: "EvictionPlugin", supported: VERSIONS.join(", "), offered });
+  validate(candidate: PresentedPlugin): void {
+    checkSupportedVersion(candidate, VERSIONS);
   }
 
   async register(registration: PluginRegistration, signal: AbortSignal): Promise<void> {
