@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { dirname, join, relative } from "node:path";
+import { basename, dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build, type Plugin } from "esbuild";
 import { countedSource } from "./counted-sources.ts";
@@ -60,7 +60,9 @@ const edgesPlugin: Plugin = {
       if (path.startsWith("@nodekeeper/")) return undefined;
       return { path, external: true };
     });
-    onResolve({ filter: /\/http2-session\.ts$/ }, () => ({ path: join(edges, "http2-session.ts") }));
+    onResolve({ filter: /\/(http2-session|system-clock)\.ts$/ }, ({ path }) => ({
+      path: join(edges, basename(path)),
+    }));
   },
 };
 

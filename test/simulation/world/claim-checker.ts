@@ -5,7 +5,7 @@ import {
   type KubeObject,
   loadClusterAccess,
 } from "@nodekeeper/core/kube";
-import { Registry, silentLogger } from "@nodekeeper/core/lib";
+import { Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
 import type { Machine } from "../machine/machine.ts";
 import type { ApiServer } from "./api-server.ts";
 import {
@@ -116,7 +116,7 @@ export class ClaimChecker {
   async #connect(): Promise<KubeApiClient> {
     return createKubeClient({
       access: await loadClusterAccess({ kubeconfig: this.#api.kubeconfig, environment: {} }),
-      clock: this.#machine.init.clock,
+      clock: systemClock,
       log: silentLogger,
       metrics: createKubeMetrics(new Registry()),
       version: "dev",

@@ -5,7 +5,7 @@ import {
   loadClusterAccess,
   podResource,
 } from "@nodekeeper/core/kube";
-import { Registry, silentLogger } from "@nodekeeper/core/lib";
+import { Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
 import type { Machine } from "../machine/machine.ts";
 import { type ApiServer, NODE } from "./api-server.ts";
 import type { History } from "./history.ts";
@@ -80,7 +80,7 @@ export class Drain {
   async #connect(): Promise<KubeApiClient> {
     return createKubeClient({
       access: await loadClusterAccess({ kubeconfig: this.#api.kubeconfig, environment: {} }),
-      clock: this.#machine.init.clock,
+      clock: systemClock,
       log: silentLogger,
       metrics: createKubeMetrics(new Registry()),
       version: "dev",

@@ -32,6 +32,20 @@ it("a used up budget comes back over time", async () => {
   expect(() => readAll(budget, data(0))).toThrow(TOO_MANY);
 });
 
+it("frames that are counted every two seconds may have come together at any time in between", async () => {
+  const clock = new FakeClock();
+  const budget = new FrameBudget(clock);
+  const steady = 2 * 4_000;
+  for (let sample = 0; sample < 5; sample++) {
+    await clock.step(2_000);
+    budget.take(steady, 0);
+  }
+  await clock.step(2_000);
+  budget.take(steady + 13_000, 0);
+  await clock.step(2_000);
+  expect(() => budget.take(2 * FRAMES_PER_SECOND + FRAMES_AT_ONCE, 0)).toThrow(TOO_MANY);
+});
+
 const honest = [
   { name: "25 messages a second of 20 bytes", perSecond: 25, payload: 20, seconds: 600 },
   { name: "10,000 messages a second of 100 bytes", perSecond: 10_000, payload: 100, seconds: 20 },

@@ -68,10 +68,12 @@ export class FrameBudget {
     this.#length = 0;
   }
 
-  /** Counts frames that something else read, with their payload in bytes. Throws as `read` does. */
+  /**
+   * Counts frames that something else read since the last call, with their payload in bytes. They may have come at any time
+   * since then. Throws as `read` does.
+   */
   take(frames: number, payload: number): void {
-    this.#fill();
-    this.#spend(frames, payload);
+    this.#spend(frames - this.#gain(), payload);
   }
 
   #spend(frames: number, payload: number): void {
@@ -80,10 +82,15 @@ export class FrameBudget {
   }
 
   #fill(): void {
+    this.#frames = Math.min(this.#frames + this.#gain(), FRAMES_AT_ONCE);
+  }
+
+  /** Returns the frames that were earned since the last call. */
+  #gain(): number {
     const now = this.#clock.monotonic();
     const gained = ((now - this.#filledAt) / 1000) * FRAMES_PER_SECOND;
-    this.#frames = Math.min(this.#frames + gained, FRAMES_AT_ONCE);
     this.#filledAt = now;
+    return gained;
   }
 }
 

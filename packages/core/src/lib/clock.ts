@@ -10,8 +10,8 @@ export interface Clock {
   /** Monotonic time, in milliseconds since an arbitrary point. Use it to measure durations. */
   monotonic(): number;
   /**
-   * Calls `callback` once, in a later turn of the event loop, after at least `ms` have passed by `monotonic`. The
-   * callback therefore observes a deadline at that time as passed.
+   * Calls `callback` once, in a later turn of the event loop, after at least `ms` have passed by `monotonic`: how much
+   * later depends on the clock. The callback therefore observes a deadline at that time as passed.
    */
   after(ms: number, callback: () => void): Timer;
   /** Resolves after `ms`; rejects with the signal's reason if the signal aborts first. */

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { systemClock } from "./system-clock.ts";
+import { createSystemClock, systemClock } from "./system-clock.ts";
 
 describe("systemClock", () => {
   it("does not fire at once what is further off than setTimeout can count", async () => {
@@ -71,58 +71,111 @@ describe("systemClock", () => {
   });
 
   describe("with timers of two seconds and more", () => {
+    let clock = createSystemClock();
     let startedAt = 0;
     let calls: string[] = [];
     beforeEach(() => {
-      vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+      vi.useFakeTimers({
+        toFake: ["setTimeout", "clearTimeout", "setImmediate", "clearImmediate", "performance"],
+      });
+      clock = createSystemClock();
       startedAt = performance.now();
       calls = [];
     });
-    afterEach(() => {
-      vi.clearAllTimers();
-      vi.useRealTimers();
-    });
-    const note = (name: string) => () => calls.push(`${name} at ${performance.now() - startedAt}`);
+    afterEach(() => void vi.useRealTimers());
+
+    // A fake immediate takes a millisecond.
+    const note = (name: string) =>
+      calls.push(`${name} at ${Math.floor((performance.now() - startedAt) / 10) * 10}`);
+    const after = (ms: number, name: string) => clock.after(ms, () => note(name));
     // A shorter timer, to whose time a millisecond is added.
-    const wakeUpAt = (ms: number) => systemClock.after(ms - 1 - (performance.now() - startedAt), () => {});
+    const wakeUpAt = (ms: number, work = () => {}) =>
+      clock.after(ms - 1 - (performance.now() - startedAt), work);
 
     it.each<[string, number[], string]>([
       ["fires at the end of its slack if no other timer does", [], "slow at 5250"],
       ["fires with a timer that fires when it is due", [5_000], "slow at 5000"],
       ["fires with the first of several", [5_100, 5_200], "slow at 5100"],
       ["does not fire with one that fires before", [4_999], "slow at 5250"],
-    ])("%s", (_what, others, expected) => {
-      systemClock.after(5_000, note("slow"));
-      vi.advanceTimersByTime(4_000);
+    ])("%s", async (_what, others, expected) => {
+      after(5_000, "slow");
+      await vi.advanceTimersByTimeAsync(4_000);
       for (const ms of others) wakeUpAt(ms);
-      vi.advanceTimersByTime(6_000);
+      await vi.advanceTimersByTimeAsync(6_000);
       expect(calls).toEqual([expected]);
     });
 
-    it("fires all that are due in one wake-up, in the order of their time", () => {
-      systemClock.after(5_200, note("c"));
-      systemClock.after(5_000, note("a"));
-      systemClock.after(5_100, note("b"));
-      systemClock.after(5_300, note("d"));
-      vi.advanceTimersByTime(10_000);
+    it("fires all that are due in one wake-up, in the order of their time", async () => {
+      after(5_200, "c");
+      after(5_000, "a");
+      after(5_100, "b");
+      after(5_300, "d");
+      await vi.advanceTimersByTimeAsync(10_000);
       expect(calls).toEqual(["a at 5250", "b at 5250", "c at 5250", "d at 5550"]);
     });
 
-    it("does not fire one that another callback cancels", () => {
-      systemClock.after(5_000, () => cancelled.cancel());
-      const cancelled = systemClock.after(5_100, () => expect.fail("cancelled"));
-      vi.advanceTimersByTime(10_000);
-      expect(vi.getTimerCount()).toBe(0);
+    it("shares the wake-ups that follow, too", async () => {
+      for (const ms of [5_000, 6_000, 7_000]) after(ms, "slow");
+      await vi.advanceTimersByTimeAsync(4_000);
+      for (const ms of [5_010, 5_500]) wakeUpAt(ms);
+      await vi.advanceTimersByTimeAsync(1_500);
+      for (const ms of [6_010, 6_500]) wakeUpAt(ms);
+      await vi.advanceTimersByTimeAsync(1_000);
+      wakeUpAt(7_010);
+      await vi.advanceTimersByTimeAsync(1_000);
+      expect(calls).toEqual(["slow at 5010", "slow at 6010", "slow at 7010"]);
     });
 
-    it("fires the others if a callback throws", () => {
-      systemClock.after(5_000, () => {
+    it("fires what was due before a shorter timer before it", async () => {
+      after(5_000, "slow");
+      await vi.advanceTimersByTimeAsync(4_000);
+      wakeUpAt(5_100, () => note("short"));
+      await vi.advanceTimersByTimeAsync(6_000);
+      expect(calls).toEqual(["slow at 5100", "short at 5100"]);
+    });
+
+    it("lets what a timer resolves settle before a later deadline, which it may cancel", async () => {
+      const deadline = after(5_100, "deadline");
+      const work = clock.sleep(5_000).then(() => deadline.cancel());
+      await vi.advanceTimersByTimeAsync(10_000);
+      await work;
+      expect(calls).toEqual([]);
+    });
+
+    it("does not fire one that was cancelled before it was due", async () => {
+      const cancelled = after(5_000, "cancelled");
+      await vi.advanceTimersByTimeAsync(4_000);
+      wakeUpAt(4_900, () => cancelled.cancel());
+      wakeUpAt(5_100, () => note("short"));
+      await vi.advanceTimersByTimeAsync(6_000);
+      expect(calls).toEqual(["short at 5100"]);
+    });
+
+    it("does not fire one that is cancelled in the wake-up that it shares", async () => {
+      clock.after(5_000, () => cancelled.cancel());
+      const cancelled = after(5_050, "cancelled");
+      await vi.advanceTimersByTimeAsync(4_000);
+      wakeUpAt(5_100, () => note("short"));
+      await vi.advanceTimersByTimeAsync(6_000);
+      expect(calls).toEqual(["short at 5100"]);
+    });
+
+    it("fires the others if a callback throws", async () => {
+      clock.after(5_000, () => {
         throw new Error("a defect");
       });
-      systemClock.after(5_100, note("b"));
-      expect(() => vi.advanceTimersByTime(10_000)).toThrow("a defect");
-      vi.advanceTimersByTime(10_000);
-      expect(calls).toEqual(["b at 5350"]);
+      after(5_100, "b");
+      await expect(vi.advanceTimersByTimeAsync(10_000)).rejects.toThrow("a defect");
+      await vi.advanceTimersByTimeAsync(10_000);
+      expect(calls).toEqual(["b at 5250"]);
+    });
+
+    it("leaves no timer behind", async () => {
+      after(5_000, "a");
+      after(5_100, "b");
+      after(2 ** 32, "c").cancel();
+      await vi.advanceTimersByTimeAsync(10_000);
+      expect(vi.getTimerCount()).toBe(0);
     });
   });
 
