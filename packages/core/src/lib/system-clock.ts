@@ -9,7 +9,7 @@ const SLACK_MS = 250;
 
 interface PendingTimer {
   due: number;
-  /** Removes it, and calls back in a later phase of this turn of the event loop. */
+  /** Calls back in a later phase of this turn of the event loop, unless it is cancelled before. */
   fireSoon(): void;
 }
 
