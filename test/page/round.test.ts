@@ -5,6 +5,7 @@ import { podNamed } from "../support/eviction-plugin.ts";
 import { connectTo } from "./support/chromium.ts";
 import { type PageNode, startNode } from "./support/node.ts";
 import { OpenPage } from "./support/open-page.ts";
+import { selectMark } from "./support/select-mark.ts";
 
 let browser: Browser;
 let node: PageNode;
@@ -91,10 +92,7 @@ it("is reached from its mark on the timeline, and its pods from it", async () =>
   const { page } = open;
   const detail = page.getByRole("complementary", { name: "Detail" });
   const link = detail.getByRole("link", { name: `Round ${id}`, exact: true });
-  await until("the eviction is reached", async () => {
-    await page.keyboard.press("[");
-    return await link.isVisible();
-  });
+  await selectMark(page, link);
   await link.click();
   await open.see("1 pod selected for eviction.");
   await page.getByRole("link", { name: "Timeline" }).last().click();

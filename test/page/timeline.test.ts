@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, inject, it } from "vitest";
 import { connectTo } from "./support/chromium.ts";
 import { type NodePod, type PageNode, startNode } from "./support/node.ts";
 import { OpenPage } from "./support/open-page.ts";
+import { selectMark } from "./support/select-mark.ts";
 
 let browser: Browser;
 let node: PageNode;
@@ -72,10 +73,7 @@ it("marks are reached by key, and what is selected is in an address that another
   await using open = await openTimeline();
   const { page } = open;
   const detail = page.getByRole("complementary", { name: "Detail" });
-  await until("the eviction is reached", async () => {
-    await page.keyboard.press("[");
-    return await detail.getByRole("heading", { name: "Eviction", exact: true }).isVisible();
-  });
+  await selectMark(page, detail.getByRole("heading", { name: "Eviction", exact: true }));
   await button(open, "❚❚ Pause").click();
   await eventually(async () => expect(await hashOf(open)).toMatch(/from=\d+&to=\d+&at=mark/));
 
