@@ -3,7 +3,8 @@ import type { Locator, Page } from "playwright-core";
 
 /**
  * Presses `[` on the timeline, from the latest mark to earlier ones, until `wanted` is visible in the detail of the selected
- * mark. Presses the key again only when the mark before is shown: otherwise the detail could change while it is clicked.
+ * mark. Presses the key again only after the previous press has taken effect: a pending one would replace the detail while
+ * the caller clicks it.
  */
 export async function selectMark(page: Page, wanted: Locator): Promise<void> {
   const marks = page.getByRole("group", { name: "What happened" }).getByRole("button");

@@ -20,7 +20,7 @@ export interface AllocationReportsOptions
   log: Logger;
 }
 
-/** What was reported to a driver that serves DeviceBinding, and what is to be reported. */
+/** State of reporting allocations to one driver that serves DeviceBinding. */
 interface Told {
   notice: DriverNotice<readonly ClaimToBind[]>;
   /** Undefined until all are known. */

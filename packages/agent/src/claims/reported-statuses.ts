@@ -171,8 +171,8 @@ export class ReportedStatuses {
   }
 
   /**
-   * Returns a function that compares a claim, as read, with the allocation that was reported to the driver: the claim may
-   * have been allocated again since. Undefined unless it waits to be bound and its allocation was reported.
+   * Returns a predicate for a claim as read from the API server: whether its allocation is still the one that was reported
+   * to the driver. Undefined unless the claim waits to be bound and its allocation was reported.
    */
   isTold(driver: string, uid: string): ((live: KubeObject) => boolean) | undefined {
     const waiting = this.#toBind.get(driver)?.get(uid);

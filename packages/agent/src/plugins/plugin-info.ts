@@ -26,7 +26,7 @@ export function checkPluginInfo(info: PluginInfo, registrationSocket: string): P
   return { type: info.type, name: info.name, endpoint, registrationSocket, versions: info.supportedVersions };
 }
 
-/** Throws PluginVersionsUnsupported if the plugin offers none of the supported versions. */
+/** Checks that a plugin offers at least one supported version. Throws `unsupported`, with both lists, if it does not. */
 export function checkSupportedVersion(
   { type, versions }: PresentedPlugin,
   supported: readonly string[],

@@ -33,8 +33,8 @@ export function publishedBefore(live: KubeObject, policy: KindPolicy, owner: Tai
 }
 
 /**
- * Returns whether an object has only fields that the agent applied, apart from defaults: managedFields name only the
- * agent, and the list of taints, which the agent owns as a whole, has no other client's taint. False without
+ * Returns whether an object has only fields that the agent applied, apart from defaults: managedFields lists no other
+ * manager, and the list of taints, which the agent owns as a whole, has no taint of another client. False without
  * managedFields, because the owner is then unknown.
  */
 export function isOnlyOwn(live: KubeObject, owner: TaintOwner): boolean {

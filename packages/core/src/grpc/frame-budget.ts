@@ -69,8 +69,8 @@ export class FrameBudget {
   }
 
   /**
-   * Counts frames that something else read since the last call, with their payload in bytes. They may have come at any time
-   * since then. Throws as `read` does.
+   * Counts frames that something else read since the last call, with their payload in bytes. All of them may have arrived at
+   * the same moment. Throws as `read` does.
    */
   take(frames: number, payload: number): void {
     this.#spend(frames - this.#gain(), payload);
@@ -85,7 +85,7 @@ export class FrameBudget {
     this.#frames = Math.min(this.#frames + this.#gain(), FRAMES_AT_ONCE);
   }
 
-  /** Returns the frames that were earned since the last call. */
+  /** Returns the number of frames earned since the last call. */
   #gain(): number {
     const now = this.#clock.monotonic();
     const gained = ((now - this.#filledAt) / 1000) * FRAMES_PER_SECOND;

@@ -15,7 +15,7 @@ describe("systemClock", () => {
   describe("with timers that fire early", () => {
     afterEach(() => vi.restoreAllMocks());
 
-    // Like Node's timers, which count whole milliseconds.
+    // Node's timers count whole milliseconds, so that they may fire early.
     const timersThatAre = (earlyMs: number) => {
       let now = 1_000.9;
       const waits: number[] = [];

@@ -3,7 +3,7 @@ import { type Clock, sleepOn } from "./clock.ts";
 // setTimeout fires immediately for longer delays (2^31-1 ms, about 24 days).
 const LONGEST_DELAY_MS = 2_147_483_647;
 const LONG_DELAY_MS = 100;
-// Longer timers fire up to SLACK_MS late, so that they can share a wake-up with another timer.
+// Timers from this duration on fire up to SLACK_MS late, so that they can share a wake-up with another timer.
 const SLACK_FROM_MS = 2_000;
 const SLACK_MS = 250;
 
