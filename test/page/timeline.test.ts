@@ -48,9 +48,21 @@ const rangeOf = async (open: OpenPage) => {
 const textOf = (locator: Locator) => locator.innerText();
 const button = ({ page }: OpenPage, name: string) => page.getByRole("button", { name, exact: true });
 
-it("a pod opens to its containers, and a container to how it ended", async () => {
-  await using open = await openTimeline();
+it.each([
+  "read",
+  "late",
+])("a pod opens to its containers, and a container to how it ended, with events that are %s", async (events) => {
+  await using open = await OpenPage.open(browser, node.agent.address);
   const { page } = open;
+  // Without them, containers are those that the runtime lists.
+  const released = Promise.withResolvers<void>();
+  if (events === "read") released.resolve();
+  await page.route("**/api/v1/events?*", async (route) => {
+    await released.promise;
+    await route.continue();
+  });
+  await open.goTo("#/timeline");
+  await open.see("crashing", "calm");
   await page
     .getByRole("button", { name: /crashing/ })
     .first()
@@ -66,6 +78,8 @@ it("a pod opens to its containers, and a container to how it ended", async () =>
   );
   await page.keyboard.press("Escape");
   await detail.waitFor({ state: "detached" });
+  released.resolve();
+  await open.see(/The log of containers starts at \d\d:\d\d:\d\d/);
   open.expectNoProblems();
 });
 

@@ -40,7 +40,7 @@ export const hostMutations: readonly Mutation[] = [
     from: 'severity: "none", since: undefined };',
     to: 'severity: "none", since };',
     promise: ofHost,
-    seed: 88,
+    seed: 299,
   },
   {
     name: "in-tree: a pod with few processes has too many",
@@ -56,7 +56,7 @@ export const hostMutations: readonly Mutation[] = [
     from: 'metType === "none" ? nodeCondition(condition) : null',
     to: "null",
     promise: tainted,
-    seed: 2,
+    seed: 194,
   },
   {
     name: "in-tree: the online CPUs of the machine are read once",
@@ -64,6 +64,6 @@ export const hostMutations: readonly Mutation[] = [
     from: "take(host.onlineCpus(signal), before.onlineCpus),",
     to: "before.onlineCpus ?? take(host.onlineCpus(signal), undefined),",
     promise: properties,
-    seed: 88,
+    seed: 77,
   },
 ];

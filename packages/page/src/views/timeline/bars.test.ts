@@ -58,6 +58,24 @@ describe("bars of containers", () => {
     expect(bars[1]).toMatchObject({ id: "c2", from: 700, to: undefined });
   });
 
+  it("are oldest first, though the runtime's list is newest first and the events of some are not known", () => {
+    const listed = {
+      pods: [
+        listedPod([
+          { id: "c4", startedAt: 4_000 },
+          { id: "c3", state: "exited", startedAt: 3_000, finishedAt: 3_500 },
+          { id: "c2", state: "exited", startedAt: 2_000, finishedAt: 2_500 },
+          { id: "c1", state: "exited", startedAt: 1_000, finishedAt: 1_500 },
+        ]),
+      ],
+      sequence: 9,
+      at: 10_000,
+    };
+    const known = ["c2", "c3"].map((id, index) => eventAt(index + 2, { container: { ...main, id } }));
+    for (const events of [[], known])
+      expect([...barsOf(events, listed).get("uid-web")!.bars.keys()]).toEqual(["c1", "c2", "c3", "c4"]);
+  });
+
   it("end when the runtime has no such container any more, where the exit was missed", () => {
     const listed = { pods: [listedPod([])], sequence: 50, at: 60_000 };
     expect(onlyBar(barsOf([eventAt(2, { container: main })], listed))).toMatchObject({

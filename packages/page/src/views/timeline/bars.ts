@@ -24,7 +24,7 @@ export interface Bar {
   isLost: boolean;
 }
 
-/** The bars of a pod: sandboxes and containers, in the order of observation. */
+/** The bars of a pod: sandboxes and containers, oldest first. */
 export interface PodBars {
   uid: string;
   namespace: string;
@@ -90,13 +90,17 @@ export function barsOf(
     if (container && sequence > listed.sequence) startedLater.add(container.id);
   const present = new Set<string>();
   for (const pod of listed.pods) {
-    const { bars } = podIn(pods, pod);
+    const known = podIn(pods, pod);
+    const { bars } = known;
+    const observed = bars.size;
     for (const container of [...pod.sandboxes, ...pod.containers]) {
       present.add(container.id);
-      const known = bars.get(container.id);
-      const bar = known ? completed(known, container) : listedBar(container);
-      if (bar) bars.set(container.id, bar);
+      const bar = bars.get(container.id);
+      const merged = bar ? completed(bar, container) : listedBar(container);
+      if (merged) bars.set(container.id, merged);
     }
+    // The list is newest first, and what it adds may be older than all known events.
+    if (bars.size > observed) known.bars = oldestFirst(bars);
   }
   // Its exit event was missed.
   for (const { bars } of pods.values())
@@ -104,6 +108,11 @@ export function barsOf(
       if (bar.to === undefined && !present.has(id) && !startedLater.has(id))
         bars.set(id, { ...bar, to: Math.max(listed.at, bar.from ?? listed.at), isLost: true });
   return pods;
+}
+
+function oldestFirst(bars: ReadonlyMap<string, Bar>): Map<string, Bar> {
+  const start = ({ from = 0 }: Bar) => from;
+  return new Map([...bars].sort(([, a], [, b]) => start(a) - start(b)));
 }
 
 type Listed = PodStatus["containers"][number];
