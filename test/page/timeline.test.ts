@@ -48,40 +48,42 @@ const rangeOf = async (open: OpenPage) => {
 const textOf = (locator: Locator) => locator.innerText();
 const button = ({ page }: OpenPage, name: string) => page.getByRole("button", { name, exact: true });
 
-it.each([
-  "read",
-  "late",
-])("a pod opens to its containers, and a container to how it ended, with events that are %s", async (events) => {
-  await using open = await OpenPage.open(browser, node.agent.address);
-  const { page } = open;
-  // Without them, containers are those that the runtime lists.
-  const released = Promise.withResolvers<void>();
-  if (events === "read") released.resolve();
-  await page.route("**/api/v1/events?*", async (route) => {
-    await released.promise;
-    await route.continue();
-  });
-  await open.goTo("#/timeline");
-  await open.see("crashing", "calm");
-  await page
-    .getByRole("button", { name: /crashing/ })
-    .first()
-    .click();
-  const detail = page.getByRole("complementary", { name: "Detail" });
-  await eventually(async () =>
-    expect(await textOf(detail)).toMatch(/default\/crashing[\s\S]*OOMKilled \(exit 137\)/),
-  );
-  await detail.getByRole("button", { name: "app" }).last().click();
-  await eventually(async () => expect(await textOf(detail)).toMatch(/Exit code\s+137\s+Reason\s+OOMKilled/));
-  expect(await detail.getByRole("link", { name: /Pod default\/crashing/ }).getAttribute("href")).toMatch(
-    /^#\/pod\/default\/crashing/,
-  );
-  await page.keyboard.press("Escape");
-  await detail.waitFor({ state: "detached" });
-  released.resolve();
-  await open.see(/The log of containers starts at \d\d:\d\d:\d\d/);
-  open.expectNoProblems();
-});
+it.each(["read", "late"])(
+  "a pod opens to its containers, and a container to how it ended, with events that are %s",
+  async (events) => {
+    await using open = await OpenPage.open(browser, node.agent.address);
+    const { page } = open;
+    // Without them, containers are those that the runtime lists.
+    const released = Promise.withResolvers<void>();
+    if (events === "read") released.resolve();
+    await page.route("**/api/v1/events?*", async (route) => {
+      await released.promise;
+      await route.continue();
+    });
+    await open.goTo("#/timeline");
+    await open.see("crashing", "calm");
+    await page
+      .getByRole("button", { name: /crashing/ })
+      .first()
+      .click();
+    const detail = page.getByRole("complementary", { name: "Detail" });
+    await eventually(async () =>
+      expect(await textOf(detail)).toMatch(/default\/crashing[\s\S]*OOMKilled \(exit 137\)/),
+    );
+    await detail.getByRole("button", { name: "app" }).last().click();
+    await eventually(async () =>
+      expect(await textOf(detail)).toMatch(/Exit code\s+137\s+Reason\s+OOMKilled/),
+    );
+    expect(await detail.getByRole("link", { name: /Pod default\/crashing/ }).getAttribute("href")).toMatch(
+      /^#\/pod\/default\/crashing/,
+    );
+    await page.keyboard.press("Escape");
+    await detail.waitFor({ state: "detached" });
+    released.resolve();
+    await open.see(/The log of containers starts at \d\d:\d\d:\d\d/);
+    open.expectNoProblems();
+  },
+);
 
 it("marks are reached by key, and what is selected is in an address that another user can open", async () => {
   await using open = await openTimeline();
