@@ -48,20 +48,22 @@ const rangeOf = async (open: OpenPage) => {
 const textOf = (locator: Locator) => locator.innerText();
 const button = ({ page }: OpenPage, name: string) => page.getByRole("button", { name, exact: true });
 
-it.each(["read", "late"])(
-  "a pod opens to its containers, and a container to how it ended, with events that are %s",
-  async (events) => {
+it.each(["before", "after"])(
+  "%s the events are read, a pod opens to its containers, and a container to how it ended",
+  async (when) => {
     await using open = await OpenPage.open(browser, node.agent.address);
     const { page } = open;
-    // Without them, containers are those that the runtime lists.
+    const notice = /The log of containers starts at \d\d:\d\d:\d\d/;
+    // Without events, containers are those that the runtime lists.
     const released = Promise.withResolvers<void>();
-    if (events === "read") released.resolve();
+    if (when === "after") released.resolve();
     await page.route("**/api/v1/events?*", async (route) => {
       await released.promise;
       await route.continue();
     });
     await open.goTo("#/timeline");
     await open.see("crashing", "calm");
+    if (when === "after") await open.see(notice);
     await page
       .getByRole("button", { name: /crashing/ })
       .first()
@@ -79,8 +81,9 @@ it.each(["read", "late"])(
     );
     await page.keyboard.press("Escape");
     await detail.waitFor({ state: "detached" });
+    expect(await page.getByText(notice).isVisible()).toBe(when === "after");
     released.resolve();
-    await open.see(/The log of containers starts at \d\d:\d\d:\d\d/);
+    await open.see(notice);
     open.expectNoProblems();
   },
 );

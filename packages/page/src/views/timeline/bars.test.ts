@@ -58,22 +58,28 @@ describe("bars of containers", () => {
     expect(bars[1]).toMatchObject({ id: "c2", from: 700, to: undefined });
   });
 
-  it("are oldest first, though the runtime's list is newest first and the events of some are not known", () => {
-    const listed = {
-      pods: [
-        listedPod([
-          { id: "c4", startedAt: 4_000 },
-          { id: "c3", state: "exited", startedAt: 3_000, finishedAt: 3_500 },
-          { id: "c2", state: "exited", startedAt: 2_000, finishedAt: 2_500 },
-          { id: "c1", state: "exited", startedAt: 1_000, finishedAt: 1_500 },
-        ]),
+  describe("are oldest first, though the runtime's list is newest first", () => {
+    const c1 = { id: "c1", state: "exited", startedAt: 1_000, finishedAt: 1_500 } as const;
+    const c2 = { id: "c2", state: "exited", startedAt: 2_000, finishedAt: 2_500 } as const;
+    const c3 = { id: "c3", startedAt: 3_000 };
+    const ids = ["c1", "c2", "c3"];
+    const [start, exit] = (["ContainerStarted", "ContainerDied"] as const).map(
+      (type) => (seconds: number, id: string) => eventAt(seconds, { type, container: { ...main, id } }),
+    );
+    it.each([
+      ["and no event is known", [], [c3, c2, c1]],
+      ["and some events are known", [start!(2, "c2")], [c3, c2, c1]],
+      [
+        "and exits of one relist are not in order",
+        [exit!(3, "c2"), exit!(3, "c1"), start!(3, "c3")],
+        [c3, c2, c1],
       ],
-      sequence: 9,
-      at: 10_000,
-    };
-    const known = ["c2", "c3"].map((id, index) => eventAt(index + 2, { container: { ...main, id } }));
-    for (const events of [[], known])
-      expect([...barsOf(events, listed).get("uid-web")!.bars.keys()]).toEqual(["c1", "c2", "c3", "c4"]);
+      ["and starts are equal", [], [c3, { ...c2, startedAt: 1_000 }, c1]],
+      ["and it has not the last", [start!(1, "c1"), exit!(2, "c2"), exit!(3, "c3")], [c1]],
+    ])("%s", (_, events, containers) => {
+      const pods = barsOf(events, { pods: [listedPod(containers)], sequence: 1, at: 1_000 });
+      expect([...pods.get("uid-web")!.bars.keys()]).toEqual(ids);
+    });
   });
 
   it("end when the runtime has no such container any more, where the exit was missed", () => {

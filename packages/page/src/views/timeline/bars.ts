@@ -92,15 +92,14 @@ export function barsOf(
   for (const pod of listed.pods) {
     const known = podIn(pods, pod);
     const { bars } = known;
-    const observed = bars.size;
-    for (const container of [...pod.sandboxes, ...pod.containers]) {
+    // Lists are newest first.
+    for (const container of [...pod.containers, ...pod.sandboxes].reverse()) {
       present.add(container.id);
       const bar = bars.get(container.id);
       const merged = bar ? completed(bar, container) : listedBar(container);
       if (merged) bars.set(container.id, merged);
     }
-    // The list is newest first, and what it adds may be older than all known events.
-    if (bars.size > observed) known.bars = oldestFirst(bars);
+    known.bars = oldestFirst(bars);
   }
   // Its exit event was missed.
   for (const { bars } of pods.values())
@@ -110,8 +109,9 @@ export function barsOf(
   return pods;
 }
 
+// Events of one relist are in no order of time, and what the list adds may be older than all known events.
 function oldestFirst(bars: ReadonlyMap<string, Bar>): Map<string, Bar> {
-  const start = ({ from = 0 }: Bar) => from;
+  const start = ({ from, to = 0 }: Bar) => from ?? to;
   return new Map([...bars].sort(([, a], [, b]) => start(a) - start(b)));
 }
 
