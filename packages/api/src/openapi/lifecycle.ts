@@ -37,7 +37,7 @@ const podStatus = s.named(
       ...identity,
       ips: s.list(s.text()),
       sandboxes: s.list(containerStatus, "Newest first."),
-      containers: s.list(containerStatus),
+      containers: s.list(containerStatus, "Newest first."),
       observedAt: s.time("When the runtime was read."),
       error: s.optional(s.text("Why the last reading failed. The status is from an earlier one.")),
     },

@@ -1,10 +1,30 @@
 import type { ApiAnswers } from "@nodekeeper/api/openapi";
+import type { Query } from "../../api.ts";
 import type { LifecycleEvent } from "../../live.ts";
+
+type Page = ApiAnswers["events"];
+
+/**
+ * Reads all events of a pod in the log. The agent looks through some thousand events for a page, so that a page may have
+ * none of the pod, though later ones do.
+ */
+export async function readEventsOf(
+  uid: string,
+  read: (query: Query) => Promise<Page>,
+): Promise<Page["items"]> {
+  const items: Page["items"][number][] = [];
+  let page: Page | undefined;
+  do {
+    page = await read({ uid, limit: 1_000, cursor: page?.cursor });
+    items.push(...page.items);
+  } while (!page.end);
+  return items;
+}
 
 /** Returns a pod's events from the log and the stream, oldest first, deduplicated. */
 export function eventsOf(
   uid: string,
-  logged: ApiAnswers["events"]["items"],
+  logged: Page["items"],
   live: readonly LifecycleEvent[],
 ): LifecycleEvent[] {
   const read = logged.flatMap((item) =>

@@ -11,7 +11,7 @@ import { podVersion } from "./pod-version.ts";
 import { RoundsSection } from "./rounds-section.tsx";
 import { RuntimeSection } from "./runtime-section.tsx";
 import { Steps } from "./steps.tsx";
-import { isUnderWay, recordedPod, runtimePod } from "./story.ts";
+import { isUnderWay, newestFirst, recordedPod, runtimePod } from "./story.ts";
 import { VerdictPanel } from "./verdict-panel.tsx";
 
 const UNDER_WAY_EVERY_MS = 5_000;
@@ -35,13 +35,14 @@ export function OnePod({ namespace, name, uid: asked, live }: Props) {
   const explained = useAnswer("eviction/explain", query, version);
   const runtime = useAnswer("pods", { namespace, name }, version);
   const explanation = explained.value;
-  const uid = explanation?.uid ?? asked ?? runtime.value?.items[0]?.uid;
+  const named = newestFirst(runtime.value?.items ?? []);
+  const uid = explanation?.uid ?? asked ?? named[0]?.uid;
   if (uid !== known) setKnown(uid);
   const follows = explanation !== undefined && isUnderWay(explanation);
   if (follows !== isFollowed) setFollowed(follows);
 
   const isMirror = (explanation && recordedPod(explanation)?.isMirror) ?? false;
-  const running = runtimePod(runtime.value?.items ?? [], uid, isMirror);
+  const running = runtimePod(named, uid, isMirror);
   const title = `${shown(namespace)}/${shown(name)}`;
   const isWaiting = !explanation && !explained.problem && !isOff;
   // Events arrive continuously on a busy node, so the long parts are rerendered only if the explanation changes.
@@ -72,7 +73,7 @@ export function OnePod({ namespace, name, uid: asked, live }: Props) {
             uid={uid}
             isOn={!isOff && live.node !== undefined}
             version={version}
-            runtime={(runtime.value?.items ?? []).filter((pod) => pod !== running)}
+            runtime={named.filter((pod) => pod !== running)}
           />
           {steps}
           <RuntimeSection pod={running} runtime={runtime} exits={explanation?.history?.exits ?? []} />

@@ -1,12 +1,13 @@
 import { useMemo } from "preact/hooks";
+import { ask } from "../../api.ts";
 import type { LifecycleEvent, Live } from "../../live.ts";
 import { Problem } from "../../parts/notice.tsx";
 import { Section } from "../../parts/section.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Time } from "../../parts/time.tsx";
-import { useAnswer } from "../../parts/use-answer.ts";
+import { useRead } from "../../parts/use-answer.ts";
 import { shown } from "../../text.ts";
-import { eventsOf } from "./events-of.ts";
+import { eventsOf, readEventsOf } from "./events-of.ts";
 
 const MOST_SHOWN = 100;
 
@@ -19,12 +20,11 @@ const words: Readonly<Record<LifecycleEvent["type"], string>> = {
 
 /** The lifecycle events of a pod: from the log, and live while the page is open. */
 export function PodEvents({ uid, live }: { uid: string; live: Live }) {
-  const logged = useAnswer("events", { uid, limit: 1_000 }, live.missedAt);
-  const last = live.events.at(-1);
-  const events = useMemo(
-    () => eventsOf(uid, logged.value?.items ?? [], live.events),
-    [uid, logged.value, last],
+  const logged = useRead({ key: uid, version: live.missedAt }, (signal) =>
+    readEventsOf(uid, (query) => ask("events", query, signal)),
   );
+  const last = live.events.at(-1);
+  const events = useMemo(() => eventsOf(uid, logged.value ?? [], live.events), [uid, logged.value, last]);
   if (logged.problem && events.length === 0) return <Problem problem={logged.problem} />;
   if (events.length === 0) return null;
   const newest = events.slice(-MOST_SHOWN).reverse();

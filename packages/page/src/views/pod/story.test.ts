@@ -4,6 +4,7 @@ import {
   type ExplainedRound,
   type Explanation,
   isUnderWay,
+  newestFirst,
   runtimePod,
   stampOf,
 } from "./story.ts";
@@ -92,4 +93,18 @@ it("finds the pod at the runtime by its UID; a mirror pod by its name", () => {
   expect(runtimePod(named, "1", false)?.uid).toBe("1");
   expect(runtimePod(named, "3", false)).toBeUndefined();
   expect(runtimePod(named, "3", true)?.uid).toBe("2");
+});
+
+it("of the pods of one name, the one whose sandbox was created last is first", () => {
+  const status = { namespace: "default", name: "web-0", ips: [], containers: [], observedAt: 1 };
+  const sandbox = (createdAt: number) => ({
+    ...({ id: `s${createdAt}`, name: "", kind: "sandbox", state: "exited", attempt: 0, createdAt } as const),
+    ...{ reason: "", message: "", image: "", imageRef: "" },
+  });
+  const named = [
+    { ...status, uid: "1", sandboxes: [sandbox(3), sandbox(1)] },
+    { ...status, uid: "2", sandboxes: [sandbox(4)] },
+    { ...status, uid: "3", sandboxes: [] },
+  ];
+  expect(newestFirst(named).map(({ uid }) => uid)).toEqual(["2", "1", "3"]);
 });

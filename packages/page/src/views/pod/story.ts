@@ -12,6 +12,12 @@ export function recordedPod({ rounds, history }: Explanation) {
   return rounds.findLast(({ pod }) => pod !== null)?.pod ?? history?.pod;
 }
 
+/** Returns pods of the container runtime that have one name, newest first. The agent sorts them by UID. */
+export function newestFirst(named: readonly RuntimePod[]): RuntimePod[] {
+  const createdAt = ({ sandboxes: [newest] }: RuntimePod) => newest?.createdAt ?? 0;
+  return named.toSorted((a, b) => createdAt(b) - createdAt(a));
+}
+
 /**
  * Returns the pod in the container runtime, among those of its name. A static pod has another UID there than its mirror
  * pod in the API server.
