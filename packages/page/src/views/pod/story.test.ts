@@ -102,9 +102,9 @@ it("of the pods of one name, the one whose sandbox was created last is first", (
     ...{ reason: "", message: "", image: "", imageRef: "" },
   });
   const named = [
-    { ...status, uid: "1", sandboxes: [sandbox(3), sandbox(1)] },
-    { ...status, uid: "2", sandboxes: [sandbox(4)] },
-    { ...status, uid: "3", sandboxes: [] },
+    { ...status, uid: "1", sandboxes: [] },
+    { ...status, uid: "2", sandboxes: [sandbox(2)] },
+    { ...status, uid: "3", sandboxes: [sandbox(3), sandbox(1)] },
   ];
-  expect(newestFirst(named).map(({ uid }) => uid)).toEqual(["2", "1", "3"]);
+  expect(newestFirst(named).map(({ uid }) => uid)).toEqual(["3", "2", "1"]);
 });

@@ -24,7 +24,7 @@ export interface Bar {
   isLost: boolean;
 }
 
-/** The bars of a pod: sandboxes and containers, oldest first. */
+/** The bars of a pod: sandboxes and containers, oldest first by their times; those of newer events follow. */
 export interface PodBars {
   uid: string;
   namespace: string;
