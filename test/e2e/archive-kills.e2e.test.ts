@@ -193,7 +193,7 @@ describe.skipIf(missing)("records in two real VictoriaLogs behind a real collect
       const there = archived();
       return [...recorded.keys].filter((key) => !there.has(key));
     };
-    // A store shows rows some time after it has taken them, in no order.
+    // Rows may become visible after others that were written later.
     const sequences = () => [...new Set(distinct.map(({ sequence }) => sequence))].sort((a, b) => a - b);
     await until("the node's records, without a gap", isWhole, {
       explain: () => [

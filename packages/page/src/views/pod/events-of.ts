@@ -5,8 +5,8 @@ import type { LifecycleEvent } from "../../live.ts";
 type Page = ApiAnswers["events"];
 
 /**
- * Reads all events of a pod in the log. The agent searches at most 20,000 events for a page, so that a page may have none
- * of the pod, though later ones do.
+ * Reads all events of a pod in the log, at most as many as the log holds (`lifecycle.logCapacity`). The agent searches
+ * 20,000 events per page, so a page without events of the pod is not necessarily the last.
  */
 export async function readEventsOf(
   uid: string,

@@ -12,7 +12,7 @@ export function recordedPod({ rounds, history }: Explanation) {
   return rounds.findLast(({ pod }) => pod !== null)?.pod ?? history?.pod;
 }
 
-/** Returns pods of the container runtime that have one name, newest first. The agent sorts them by UID. */
+/** Sorts pods of the same namespace and name newest first. The API returns them by UID. */
 export function newestFirst(named: readonly RuntimePod[]): RuntimePod[] {
   const createdAt = ({ sandboxes: [newest] }: RuntimePod) => newest?.createdAt ?? 0;
   return named.toSorted((a, b) => createdAt(b) - createdAt(a));

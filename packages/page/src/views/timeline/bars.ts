@@ -24,7 +24,7 @@ export interface Bar {
   isLost: boolean;
 }
 
-/** The bars of a pod: sandboxes and containers, oldest first by their times; those of newer events follow. */
+/** The bars of a pod: sandboxes and containers, oldest first by wall-clock time. Live events append theirs. */
 export interface PodBars {
   uid: string;
   namespace: string;
@@ -109,7 +109,7 @@ export function barsOf(
   return pods;
 }
 
-// Events of one relist are in no order of time, and what the list adds may be older than all known events.
+// A relist emits events in no particular order, and the runtime may list containers older than all known events.
 function oldestFirst(bars: ReadonlyMap<string, Bar>): Map<string, Bar> {
   const start = ({ from, to = 0 }: Bar) => from ?? to;
   return new Map([...bars].sort(([, a], [, b]) => start(a) - start(b)));

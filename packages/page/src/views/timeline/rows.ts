@@ -8,7 +8,7 @@ export interface Row {
   pod: PodBars;
   /** The container name. Undefined for the pod's own row. */
   container: string | undefined;
-  /** The bars of the row in the shown range, oldest first. */
+  /** The row's bars in the shown range, in the order of `PodBars`. */
   bars: readonly Bar[];
 }
 
