@@ -30,6 +30,7 @@ const constants: readonly { place: RegExp; most: number; source: string }[] = [
   { place: /^eviction\/ask\/call-deadline\.ts /, most: 400, source: "REMEMBERED_ANSWERS of each call" },
   { place: /^plugins\/exchange-log\.ts #durations$/, most: 900, source: "MOST_DURATIONS of each plugin" },
   { place: /^eviction\/records\/pod-history\.ts #aliases$/, most: 40, source: "MOST_ALIASES_LEFT and pods" },
+  { place: /^eviction\/records\/records\.ts basePods$/, most: 40, source: "pods of one round" },
   { place: /^runtime\/known-items\.ts #known$/, most: 300, source: "2 * (2 * items + MAX_SPARE)" },
 ];
 
