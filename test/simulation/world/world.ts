@@ -13,8 +13,7 @@ import { Devices } from "./devices.ts";
 import { Disk } from "./disk.ts";
 import { Drain } from "./drain.ts";
 import { EvictionActor } from "./eviction-plugins.ts";
-import { apiFaultsOf, count, type TimedFault, weatherOf } from "./faults.ts";
-import { type ApiWrite, History, isEviction } from "./history.ts";
+import { History } from "./history.ts";
 import { Host } from "./host.ts";
 import { InTree } from "./in-tree.ts";
 import { SYSTEM_REPORTER } from "./in-tree-settings.ts";
@@ -24,10 +23,10 @@ import { OtherWriters } from "./other-writers.ts";
 import { CALM_MS, drawPlan, type Plan, type PlanChanges, stalls } from "./plan.ts";
 import type { PluginActor } from "./plugins.ts";
 import { Policies } from "./policies.ts";
-import { Power } from "./power.ts";
 import { Reporter } from "./reporters.ts";
 import { evictionSection, type Settings } from "./settings.ts";
 import { clusterPools, SharedPools } from "./shared-pools.ts";
+import { Storm } from "./storm.ts";
 
 /** A node with an agent, everything that the agent meets there, and what really happened. */
 export class World {
@@ -167,7 +166,7 @@ export class World {
    */
   async live(isOver: () => boolean): Promise<void> {
     const { machine, plan } = this;
-    const { scheduler, init, network } = machine;
+    const { scheduler, init } = machine;
     this.api.process.run(() => void this.api.start());
     await scheduler.run(20);
     this.api.process.run(() => seedPods(this.api));
@@ -181,13 +180,7 @@ export class World {
     init.run(() => this.agent.start());
     init.run(() => this.pools?.start());
     await scheduler.run(FIRST_MS, isOver);
-    this.history.note("world", "the storm begins");
-    network.weather = weatherOf(machine, plan.faults, this.faults, (method, url) =>
-      this.history.lost.push({ at: scheduler.now, method, url }),
-    );
-    this.api.faults = apiFaultsOf(machine, plan.faults, this.faults, () => this.otherWriters.write());
-    this.runtime.eventFaults = plan.faults.runtimeEvents;
-    this.#storm();
+    new Storm(this).begin();
     await scheduler.run(FIRST_MS + plan.stormMs, isOver);
     if (isOver()) return;
     this.#calm();
@@ -197,120 +190,6 @@ export class World {
   [Symbol.dispose](): void {
     this.machine.end();
     rmSync(this.machine.root, { recursive: true, force: true });
-  }
-
-  #storm(): void {
-    const { machine, history } = this;
-    const frozen = (what: { freeze(): void; thaw(): void }, most: number) => {
-      what.freeze();
-      machine.scheduler.after(machine.between(100, most), () => what.thaw());
-    };
-    this.#often("cutWatches", () => {
-      const isCompacted = machine.chance(0.5);
-      history.note("fault", isCompacted ? "watches cut, history compacted" : "watches cut");
-      this.api.process.run(() => {
-        if (isCompacted) this.api.store.compact();
-        this.api.server.cutWatches();
-      });
-    });
-    this.#often("stalledWatches", () => {
-      history.note("fault", "watches stalled");
-      // The agent learns of it by the bookmarks that are missing, if there were any.
-      this.api.stallWatches(2 * QUICK_BOOKMARKS_MS);
-    });
-    this.#often("apiOutages", () => this.outages.begin());
-    this.#often("agentKills", () =>
-      this.agent.kill(machine.chance(0.7) ? machine.between(0, 200) : undefined),
-    );
-    this.#often("agentStops", () => this.agent.stop());
-    this.#often("edits", () => this.operator.edit());
-    this.#often("memoryChanges", () => this.policies.change());
-    if (this.policies.file) this.#often("policyEdits", () => this.policies.edit());
-    this.#often("budgetChanges", () => this.api.process.run(() => this.budgets.change()));
-    this.#often("drains", () => void this.drain.run(machine.between(5_000, 30_000)));
-    this.#often("pluginKills", () => machine.pick(this.plugins).kill());
-    this.#often("pluginFreezes", () => {
-      const { process, name } = machine.pick(this.plugins);
-      history.note("fault", `${name} frozen`);
-      if (process) frozen(process, 20_000);
-    });
-    this.#often("flaps", () => machine.pick(this.plugins).flap());
-    this.#often("slowRestarts", () => machine.pick(this.plugins).restartSlowly());
-    this.#often("lies", () => machine.pick(this.plugins).lie());
-    this.#often("pluginReplacements", () => this.#replacePlugin());
-    this.#often("consumerKills", () => machine.pick(this.consumers).kill());
-    this.#often("runtimeFreezes", () => {
-      history.note("fault", "containerd frozen");
-      frozen(this.runtime.process, 15_000);
-      history.addRuntimeOutage(15_000);
-    });
-    this.#often("runtimeRestarts", () => {
-      history.note("fault", "containerd restarted");
-      const downMs = machine.between(0, 8_000);
-      history.addRuntimeOutage(downMs);
-      void this.runtime.restart(downMs);
-    });
-    this.#often("wallSteps", () => {
-      machine.wallOffset += machine.between(-3_600_000, 3_600_000);
-      history.note("fault", `wall clock is ${machine.wallOffset} ms off`);
-    });
-    this.#often("fullDisks", () => this.disk.fill());
-    this.#often("readOnlyDisks", () => this.disk.makeReadOnly());
-    this.#often("secondAgents", () => this.#startSecondAgent());
-    const power = new Power(this);
-    this.#often("powerLosses", () => power.lose());
-    this.#often("reboots", () => power.reboot());
-    this.#often("hostChanges", () => this.host.change());
-    this.#often("hostDamages", () => this.host.damage());
-    const { stops } = this.runtime;
-    if (stops) this.#often("containerCrashes", () => stops.crash());
-    this.api.onWrite = (write) => this.#meetWrite(write);
-    for (const plugin of this.plugins) plugin.slowStarts = this.plan.faults.slowStarts;
-    this.#again(8_000, () => machine.pick(this.reporters).change());
-    this.#again(stops ? EAGER_MS : 10_000, () => machine.pick(this.evictionPlugins).change());
-    this.#again(15_000, () => machine.pick(this.plugins).turn());
-    this.#again(12_000, () => this.deletePod());
-    const { devices } = this;
-    this.#often("driverReplacements", () => devices.replaceDriver());
-    this.#often("driverRemovals", () => devices.toggleDriver());
-    this.#often("kubeletRestarts", () => devices.restartKubelet());
-    this.#often("forcedDeletions", () => devices.forceDelete());
-    this.#often("sliceDeletions", () => devices.deleteSlice());
-    this.#often("meddling", () => devices.meddle());
-    this.#often("cdiRemovals", () => {
-      // A claim that is recorded nowhere else is lost with its file (docs/operating.md).
-      if (this.agent.process && machine.readOnlyDirectory === undefined) devices.removeCdiFile();
-    });
-    this.#again(6_000, () => devices.change());
-    const { binding } = devices;
-    if (binding) this.#again(3_000, () => void binding.checker.write());
-    const { reallocations, killsAtPreparations } = this.plan.faults;
-    if (binding && killsAtPreparations > 0)
-      binding.driver.meetPreparation = () => {
-        if (!machine.chance(killsAtPreparations)) return false;
-        count(this.faults, "killsAtPreparations");
-        machine.init.run(() => this.agent.kill());
-        return true;
-      };
-    if (binding && reallocations > 0)
-      this.api.onClaimRead = (name) => {
-        if (!machine.chance(reallocations) || !binding.scheduler.reallocate(name)) return;
-        count(this.faults, "reallocations");
-      };
-    this.#again(7_000, () => this.api.process.run(() => this.otherWriters.write()));
-    const { pools } = this;
-    if (pools) this.#stormOver(pools);
-  }
-
-  #stormOver(pools: SharedPools): void {
-    this.#often("poolAgentKills", () => pools.killAgent());
-    this.#often("poolAgentStops", () => pools.stopAgent());
-    this.#often("poolDriverRemovals", () => pools.toggleDriver());
-    this.#often("leaseMeddling", () => pools.meddleWithLease());
-    this.#often("leaseRefusals", () => pools.refuseLeases());
-    this.#often("partitions", () => pools.cutOff());
-    this.#often("poolMeddling", () => pools.meddleWithSlices());
-    this.#again(6_000, () => pools.change());
   }
 
   #calm(): void {
@@ -332,83 +211,6 @@ export class World {
     for (const plugin of this.plugins) plugin.settle();
     this.devices.binding?.settle();
     this.pools?.settle();
-  }
-
-  // An eviction plugin is replaced while the round waits for another one.
-  #replacePlugin(): void {
-    const { machine, reporters, evictionPlugins } = this;
-    const plugin = machine.pick([...reporters, ...evictionPlugins]);
-    const others = evictionPlugins.filter((other) => other !== plugin);
-    if (!(plugin instanceof EvictionActor) || others.length === 0) {
-      plugin.replace();
-      return;
-    }
-    machine.pick(others).manner = "slow";
-    plugin.replaceAtAnswer();
-  }
-
-  // Two agents do not detect each other while the lock can't be written (docs/operating.md).
-  #startSecondAgent(): void {
-    const { machine, agent } = this;
-    if (machine.readOnlyDirectory !== undefined) return;
-    agent.startSecond();
-    machine.scheduler.after(machine.between(500, 20_000), () => machine.init.run(() => agent.endOne()));
-  }
-
-  // What happens just when a write of the agent has been done, and before it knows.
-  #meetWrite(write: ApiWrite): void {
-    const { machine, faults, agent } = this;
-    const { killsAtEvictions, killsAtWrites, killsAtPoolWrites, changesAtWrites } = this.plan.faults;
-    const { pools } = this;
-    if (pools && isPoolWrite(write) && machine.chance(killsAtPoolWrites)) {
-      count(faults, "killsAtPoolWrites");
-      machine.init.run(() => pools.meetWrite(write));
-      return;
-    }
-    if (this.#isEndOfEviction(write) && machine.chance(killsAtEvictions)) {
-      count(faults, "killsAtEnds");
-      // Before its next round, or in it.
-      machine.scheduler.after(machine.between(0, ROUND_MS), () => {
-        if (!this.isCalm) machine.init.run(() => agent.kill());
-      });
-      return;
-    }
-    if (write.client !== "nodekeeper") return;
-    if (machine.chance(isEviction(write) ? killsAtEvictions : killsAtWrites)) {
-      count(faults, "killsAtWrites");
-      machine.init.run(() => agent.kill());
-    } else if (machine.chance(changesAtWrites)) {
-      count(faults, "changesAtWrites");
-      machine.init.run(() => machine.pick(this.reporters).change());
-    }
-  }
-
-  #isEndOfEviction({ client, method, podUid }: ApiWrite): boolean {
-    if (client !== "other" || method !== "DELETE" || podUid === undefined) return false;
-    return this.history.evictions.some((eviction) => eviction.podUid === podUid);
-  }
-
-  /** Does a fault as often as the plan says, and counts it. */
-  #often(name: TimedFault, act: () => void): void {
-    this.#again(this.plan.faults[name], () => {
-      this.faults[name] = (this.faults[name] ?? 0) + 1;
-      act();
-    });
-  }
-
-  /** Does something again and again until the storm is over. */
-  #again(meanMs: number, act: () => void): void {
-    if (!Number.isFinite(meanMs)) return;
-    const { machine } = this;
-    const next = () => {
-      const wait = -Math.log(1 - machine.random()) * meanMs;
-      machine.scheduler.after(Math.max(wait, 100), () => {
-        if (this.#isCalm) return;
-        machine.init.run(act);
-        next();
-      });
-    };
-    next();
   }
 
   /** Runs the disruption controller, if there are budgets at all. */
@@ -469,19 +271,12 @@ export class World {
   }
 }
 
-/** Returns whether an agent has written ResourceSlices or Leases. */
-function isPoolWrite({ client, path, isDryRun }: ApiWrite): boolean {
-  return client !== "other" && !isDryRun && /\/(leases|resourceslices)/.test(path);
-}
-
 // Until everything has started.
 const FIRST_MS = 2_000;
 // Shorter than either calm: until it has ended, what an earlier agent published and no plugin reports is kept.
 const GRACE_MS = 60_000;
 const SHORT_GRACE_MS = 30_000;
 
-// About that of the agent's rounds.
-const ROUND_MS = 3_000;
 const BOOKMARKS_MS = 60_000;
 // So that watches have had one when they stall.
 const QUICK_BOOKMARKS_MS = 3_000;
@@ -490,9 +285,6 @@ const QUICK_BOOKMARKS_MS = 3_000;
 const NAMES_ALL = 7;
 // Between the seeds of a world and of its runtime, which has chance of its own.
 const RUNTIME = 6_000_011;
-
-// How often the pressure changes in worlds in which the agent stops containers: they have few evictions otherwise.
-const EAGER_MS = 4_000;
 
 // State is written thousands of times: not to a disk, where there is another place.
 function sharedMemory(): string {
