@@ -10,6 +10,9 @@ const execute = promisify(execFile);
 /** deploy/helm/nodekeeper */
 export const chart = join(import.meta.dirname, "../../../deploy/helm/nodekeeper");
 
+/** The value that turns on the status server for other hosts. */
+export const remote = "statusServer.remote.enabled=true";
+
 /** What `helm template` gives for these values ("eviction.enabled=false", "tolerations=[]"), as text. Throws with Helm's message. */
 export async function renderText(...values: readonly string[]): Promise<string> {
   const sets = values.flatMap((value) => [/=[[{]./.test(value) ? "--set-json" : "--set", value]);
@@ -22,4 +25,16 @@ export async function renderText(...values: readonly string[]): Promise<string> 
 export async function render(...values: readonly string[]): Promise<ApiObject[]> {
   const documents = parseAllDocuments(await renderText(...values));
   return documents.map((document) => document.toJS()).filter((each) => each !== null);
+}
+
+export function named(
+  objects: readonly ApiObject[],
+  kind: string,
+  name = "nodekeeper",
+): ApiObject | undefined {
+  return objects.find((each) => each.kind === kind && each.metadata.name === name);
+}
+
+export function ofKind(objects: readonly ApiObject[], kind: string): ApiObject[] {
+  return objects.filter((each) => each.kind === kind);
 }
