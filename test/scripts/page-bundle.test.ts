@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { foreignAddresses } from "../../scripts/docs/foreign.ts";
 import { buildPage, type PageOutputs, viewFiles } from "../../scripts/page-bundle.ts";
 
-const LARGEST_BYTES = 62_000;
+const LARGEST_BYTES = 63_000;
 
 let directory: string;
 let outputs: PageOutputs;
@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => rmSync(directory, { recursive: true }));
 
 it.each(["timeline", "pod", "now", "plugins", "resources", "what-if", "round"])(
-  "what the view %s loads is under 62 KB, compressed",
+  "what the view %s loads is under 63 KB, compressed",
   (view) => {
     const sizes = viewFiles(outputs, view).map((path) => {
       const name = basename(path);

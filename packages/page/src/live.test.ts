@@ -70,6 +70,19 @@ it("is stale since the last message, not since the silence was noticed", () => {
   expect(live.connection).toMatchObject({ state: "lost", at: START });
 });
 
+it("has only what is followed: the rest would become old", () => {
+  const follower = follow();
+  const { live } = follower;
+  follower.follow(["devices"]);
+  newest().send("node", { nodeName: "worker-1" });
+  newest().send("devices", []);
+  expect(live.devices).toEqual([]);
+  follower.follow([]);
+  newest().send("open", { topics: ["node", "events"] });
+  expect(live).not.toHaveProperty("devices");
+  expect(live.node).toEqual({ nodeName: "worker-1" });
+});
+
 it("is stale since before it was hidden, where the agent has stopped meanwhile", () => {
   const { live } = follow();
   newest().send("node", { nodeName: "worker-1" });

@@ -161,7 +161,10 @@ export class Follower {
     source.addEventListener("open", (event) => {
       if (!(event instanceof MessageEvent)) void setClock(this.#clock);
     });
-    this.#on(source, "open", () => {});
+    // What is no longer followed would become old unnoticed.
+    this.#on(source, "open", ({ topics }: { topics: readonly string[] }) => {
+      for (const name of stateTopics) if (!topics.includes(name)) delete this.live[name];
+    });
     this.#on(source, "heartbeat", () => {});
     for (const name of stateTopics) this.#on(source, name, (answer) => (this.live[name] = answer as never));
     this.#on(source, "rounds", (round: Round) => add(this.live.rounds, round, MOST_ROUNDS));

@@ -31,6 +31,7 @@ export interface NodePod {
 export interface PageNode extends AsyncDisposable {
   cluster: TestCluster;
   runtime: SimulatedRuntime;
+  cri: SimulatedCri;
   /** No threshold is met until the test has it so. */
   pressure: TestEvictionPlugin;
   /** The agent that runs, or ran last. Its address stays the same. */
@@ -88,6 +89,7 @@ export async function startNode({ clock = systemClock, flags = {} }: NodeOptions
   const node: PageNode = {
     cluster,
     runtime,
+    cri,
     pressure,
     agent,
     addPod(name, namespace = "default", metadata = {}) {

@@ -104,3 +104,9 @@ it("adds up what the nodes have", () => {
     ],
   });
 });
+
+it("does not count what agents said that are silent now", () => {
+  const old = node("a", { evicted: 3, conditions: ["memory"] }, { problem: "timed out" });
+  expect(totalsOf([old])).toMatchObject({ silent: 1, pressure: undefined, evicted: undefined });
+  expect(totalsOf([old, node("b", { evicted: 1 })])).toMatchObject({ pressure: 0, evicted: 1 });
+});

@@ -116,22 +116,27 @@ export interface Totals {
   read: number;
   silent: number;
   problems: number;
-  pressure: number;
-  evicted: number;
+  /** Of the nodes whose agents have answered the last time they were asked. Undefined if there is none. */
+  pressure: number | undefined;
+  evicted: number | undefined;
   versions: readonly (readonly [version: string, count: number])[];
 }
 
 export function totalsOf(nodes: readonly FleetNode[]): Totals {
   const readings = nodes.flatMap(({ reading }) => reading ?? []);
   const versions = Map.groupBy(readings, ({ version }) => version);
+  const answers = nodes.flatMap(({ reading, problem }) =>
+    problem === undefined && reading ? [reading] : [],
+  );
+  const current = answers.length > 0 ? answers : undefined;
   return {
     agents: nodes.filter(({ hasAgent }) => hasAgent).length,
     read: nodes.filter(({ hasAgent, reading, problem }) => hasAgent && (reading ?? problem) !== undefined)
       .length,
     silent: nodes.filter(onlyFilters.silent[1]).length,
     problems: nodes.filter(isTroubled).length,
-    pressure: nodes.filter(onlyFilters.pressure[1]).length,
-    evicted: readings.reduce((sum, { evicted }) => sum + evicted, 0),
+    pressure: current?.filter(({ conditions }) => conditions.length > 0).length,
+    evicted: current?.reduce((sum, { evicted }) => sum + evicted, 0),
     versions: [...versions].map(([version, some]) => [version, some.length] as const).sort(),
   };
 }

@@ -219,8 +219,8 @@ function TotalsLine({ nodes }: { nodes: readonly FleetNode[] }) {
         <span>{silent === 0 ? "all answered" : `${silent} without an answer`}</span>
       )}
       <span>{problems} with problems</span>
-      <span>{pressure} under pressure</span>
-      <span>{counted(evicted, "eviction")} in the last hour</span>
+      {pressure !== undefined && <span>{pressure} under pressure</span>}
+      {evicted !== undefined && <span>{counted(evicted, "eviction")} in the last hour</span>}
       {versions.length > 0 && (
         <span>
           {versions.length === 1 ? "version" : "versions"}{" "}

@@ -39,7 +39,7 @@ type Source = readonly [title: string, read: () => Promise<Item[]>];
 export function readKnown(live: Live, signal: AbortSignal, onKnown: (known: Known) => void): void {
   const sources = sourcesOf(live, signal);
   const lists = [liveItems(live), ...sources.map((): Item[] => [])];
-  const missing: string[] = [];
+  const missing = live.node ? [] : ["plugins", "rounds"];
   let left = sources.length;
   const tell = () => {
     if (signal.aborted) return;
@@ -159,7 +159,7 @@ async function deviceItems({ devices: known, claims: held }: Live, signal: Abort
     known ?? ask("devices", {}, signal),
     held ?? ask("claims", {}, signal),
   ]);
-  const devices = await Promise.all(drivers.map((driver) => devicesOf(driver, signal)));
+  const devices = await Promise.all(drivers.map((driver) => devicesOf(driver, claims, signal)));
   return [...drivers.flatMap(poolItems), ...claims.flatMap(claimItems), ...devices.flat()];
 }
 
@@ -184,7 +184,11 @@ function claimItems({ driver, claims }: DriverClaims): Item[] {
   }));
 }
 
-async function devicesOf(driver: Driver, signal: AbortSignal): Promise<Item[]> {
+async function devicesOf(
+  driver: Driver,
+  claims: readonly DriverClaims[],
+  signal: AbortSignal,
+): Promise<Item[]> {
   const devices: Device[] = [];
   let next: string | undefined;
   for (let pages = 0; pages < MOST_PAGES && (pages === 0 || next !== undefined); pages++) {
@@ -193,7 +197,8 @@ async function devicesOf(driver: Driver, signal: AbortSignal): Promise<Item[]> {
     devices.push(...page.items);
     next = page.continue;
   }
-  return gridDevices(driver, devices).map(({ key, state }) => ({
+  const ofDriver = claims.find((each) => each.driver === driver.name);
+  return gridDevices(driver, devices, ofDriver).map(({ key, state }) => ({
     kind: "device",
     name: `${driver.name}/${key}`,
     note: state,

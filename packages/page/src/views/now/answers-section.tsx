@@ -12,12 +12,18 @@ const MOST_LINES = 6;
 const severity: readonly Tone[] = ["bad", "warn"];
 
 /** The view's answers in a few sentences: is something wrong, what was done, what comes next. */
-export function AnswersSection(facts: Omit<Facts, "now">) {
+export function AnswersSection(known: Omit<Facts, "now">) {
+  const { connection } = known.live;
+  // While the agent is silent, nothing is known of the time since its last message.
+  const factsAt = (now: number): Facts => ({
+    ...known,
+    now: connection.state === "lost" ? Math.min(now, connection.at) : now,
+  });
   return (
     <div class="now-answers">
-      <Answer title="Is something wrong?" linesOf={(now) => wrongLines({ ...facts, now })} isGraded />
-      <Answer title="What was done?" linesOf={(now) => doneLines({ ...facts, now })} />
-      <Answer title="What comes next?" linesOf={(now) => nextLines({ ...facts, now })} />
+      <Answer title="Is something wrong?" linesOf={(now) => wrongLines(factsAt(now))} isGraded />
+      <Answer title="What was done?" linesOf={(now) => doneLines(factsAt(now))} />
+      <Answer title="What comes next?" linesOf={(now) => nextLines(factsAt(now))} />
     </div>
   );
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { doneLines, type Facts, nextLines, wrongLines } from "./answers.ts";
 import type { Eviction } from "./group-evictions.ts";
+import type { LastHour } from "./last-hour.ts";
 
 const NOW = Date.parse("2026-11-21T21:00:00Z");
 const UNTIL = NOW + 300_000;
@@ -56,11 +57,16 @@ const pending: Budgets["pending"][number] = {
 function factsOf({
   evictions = [],
   isCut = false,
+  gaps = [],
   ...live
-}: Partial<Facts["live"]> & { evictions?: readonly Eviction[]; isCut?: boolean }): Facts {
+}: Partial<Facts["live"]> & {
+  evictions?: readonly Eviction[];
+  isCut?: boolean;
+  gaps?: LastHour["coverage"]["gaps"];
+}): Facts {
   return {
     live: { node, connection: { state: "open" }, "eviction/budgets": budgets, ...live },
-    evictions: { items: evictions, isCut },
+    evictions: { items: evictions, isCut, coverage: { oldest: 0, requests: 0, gaps } },
     now: NOW,
   };
 }
@@ -136,6 +142,19 @@ describe("what was done", () => {
       ["Nothing in the last hour"],
     ],
     [
+      "records of it that are missing",
+      { gaps: [{ from: NOW - 1_800_000, to: NOW - 600_000, why: "the disk was full" }] },
+      [
+        "Nothing is recorded of the last hour",
+        "Records are missing between 2026-11-21T20:30:00.000Z and 2026-11-21T20:50:00.000Z: the disk was full",
+      ],
+    ],
+    [
+      "records of before it that are missing",
+      { gaps: [{ from: 0, to: NOW - 3_600_001, why: "the disk was full" }] },
+      ["Nothing in the last hour"],
+    ],
+    [
       "more than was read",
       { evictions: [], isCut: true },
       ["There were more evictions in the last hour than are counted here"],
@@ -148,6 +167,7 @@ describe("what was done", () => {
 describe("what comes next", () => {
   it.each<[string, Parameters<typeof factsOf>[0], string[]]>([
     ["nothing", {}, ["Nothing is planned: each round asks the plugins again"]],
+    ["no round since the start", { "eviction/budgets": { ...budgets, at: node.startedAt - 1 } }, []],
     [
       "pressure that lasts, with the pods that are not offered",
       withThreshold({

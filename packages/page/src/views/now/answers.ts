@@ -1,10 +1,17 @@
 import { isDryRun, thresholdText } from "@nodekeeper/api/decide";
 import type { ApiAnswers } from "@nodekeeper/api/openapi";
-import { counted, outcomeText, refusalWord, timeOf, whyNoPodText } from "@nodekeeper/api/wording";
+import {
+  counted,
+  missingLines,
+  outcomeText,
+  refusalWord,
+  timeOf,
+  whyNoPodText,
+} from "@nodekeeper/api/wording";
 import type { Live } from "../../live.ts";
 import type { Tone } from "../../parts/badge.tsx";
 import { age } from "../../text.ts";
-import { isInProgress, type LastHour, ofLastHour } from "./last-hour.ts";
+import { HOUR_MS, isInProgress, type LastHour, ofLastHour } from "./last-hour.ts";
 
 type Budgets = ApiAnswers["eviction/budgets"];
 
@@ -20,6 +27,15 @@ export interface Facts {
   evictions: LastHour | undefined;
   /** Wall milliseconds of the node. */
   now: number;
+}
+
+/**
+ * Whether a round has run since the agent's start; before, the agent knows neither thresholds nor pods. A met threshold is
+ * of such a round also if the clock was set back since the start.
+ */
+export function hasRound({ node, "eviction/budgets": budgets }: Facts["live"]): boolean {
+  if (!node || budgets?.at == null) return false;
+  return budgets.at >= node.startedAt || budgets.thresholds.length > 0;
 }
 
 /** What is wrong, the most urgent first; one line that nothing is if nothing is; none while that is not known. */
@@ -58,9 +74,7 @@ export function wrongLines({ live, now }: Facts): Line[] {
   if (node && node.plugins.refusing > 0)
     lines.push({ tone: "warn", text: `Content of ${counted(node.plugins.refusing, "plugin")} refused` });
   if (lines.length > 0 || !node || (node.eviction && !budgets)) return lines;
-  // Before the first round since the agent's start, thresholds are unknown.
-  const areThresholdsKnown = node.eviction && budgets?.at != null && budgets.at >= node.startedAt;
-  const pressure = areThresholdsKnown ? ", and no threshold is met" : "";
+  const pressure = node.eviction && hasRound(live) ? ", and no threshold is met" : "";
   return [{ tone: "ok", text: `Nothing: all checks pass${pressure}` }];
 }
 
@@ -93,7 +107,11 @@ export function doneLines({ live, evictions, now }: Facts): Line[] {
     });
   for (const { name, since } of live["eviction/node"]?.conditions ?? [])
     lines.push({ tone: "warn", text: `Condition ${name} set at ${timeOf(since)}` });
-  return lines.length > 0 ? lines : [{ tone: "quiet", text: "Nothing in the last hour" }];
+  if (lines.length > 0) return lines;
+  const missing = missingLines(evictions.coverage, now - HOUR_MS);
+  const what = missing.length > 0 ? "is recorded of" : "in";
+  const texts = [`Nothing ${what} the last hour`, ...missing.map((text) => text.replace(/\.$/, ""))];
+  return texts.map((text) => ({ tone: "quiet", text }));
 }
 
 /** What comes next, or what it waits for. */
@@ -124,7 +142,7 @@ export function nextLines({ live }: Facts): Line[] {
         tone: "quiet",
         text: `Condition ${name} is removed at ${timeOf(until)} unless it is reported again`,
       });
-  if (lines.length > 0) return lines;
+  if (lines.length > 0 || !hasRound(live)) return lines;
   return [{ tone: "quiet", text: "Nothing is planned: each round asks the plugins again" }];
 }
 

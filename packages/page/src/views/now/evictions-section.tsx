@@ -1,4 +1,4 @@
-import { outcomeText } from "@nodekeeper/api/wording";
+import { missingLines, outcomeText } from "@nodekeeper/api/wording";
 import { useRef } from "preact/hooks";
 import { addressOf } from "../../address.ts";
 import { ask } from "../../api.ts";
@@ -14,11 +14,10 @@ import { Age } from "../../parts/time.tsx";
 import { type Answer, useRead } from "../../parts/use-answer.ts";
 import { shown } from "../../text.ts";
 import { type Eviction, type EvictionGroup, groupEvictions } from "./group-evictions.ts";
-import { type LastHour, ofLastHour, readLastHour } from "./last-hour.ts";
+import { HOUR_MS, type LastHour, ofLastHour, readLastHour } from "./last-hour.ts";
 
 type Result = NonNullable<Eviction["outcome"]>["result"];
 
-const SINCE_MS = 3_600_000;
 // The query stays the same for this long, so that rendering does not restart the request.
 const STEP_MS = 600_000;
 const MOST_SHOWN = 20;
@@ -31,7 +30,7 @@ export interface LastEvictions {
 
 /** Reads the evictions of the last hour, and again when a round selected a pod or an eviction ended. */
 export function useEvictions(live: Live): LastEvictions {
-  const since = Math.floor(nodeNow() / STEP_MS) * STEP_MS - SINCE_MS;
+  const since = Math.floor(nodeNow() / STEP_MS) * STEP_MS - HOUR_MS;
   const isOn = live.node?.eviction != null;
   const { value, problem } = useRead(
     { key: isOn ? String(since) : undefined, version: versionOf(live) },
@@ -44,12 +43,16 @@ export function useEvictions(live: Live): LastEvictions {
 
 /** The evictions of the last hour, newest first, with their outcomes. */
 export function EvictionsSection({ lastHour, problem }: LastEvictions) {
-  const groups = groupEvictions(ofLastHour(lastHour?.items ?? [], nodeNow()));
+  const now = nodeNow();
+  const groups = groupEvictions(ofLastHour(lastHour?.items ?? [], now));
+  const missing = lastHour ? missingLines(lastHour.coverage, now - HOUR_MS) : [];
   return (
     <Section title="Last evictions" remark={<a href={addressOf("timeline")}>earlier ones: timeline</a>}>
       {problem && <Problem problem={problem} />}
       {!lastHour && !problem && <Waiting>Reading the records.</Waiting>}
-      {lastHour && groups.length === 0 && <p>None in the last hour.</p>}
+      {lastHour && groups.length === 0 && (
+        <p>{[`None ${missing.length > 0 ? "is recorded of" : "in"} the last hour.`, ...missing].join(" ")}</p>
+      )}
       {groups.length > 0 && (
         <Table
           label="Evictions of the last hour, the last first"

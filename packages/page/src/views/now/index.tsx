@@ -1,5 +1,6 @@
 import { Waiting } from "../../parts/notice.tsx";
 import type { ViewProps } from "../../view-props.ts";
+import { hasRound } from "./answers.ts";
 import { AnswersSection } from "./answers-section.tsx";
 import { BudgetsSection } from "./budgets-section.tsx";
 import { ConditionsSection } from "./conditions-section.tsx";
@@ -17,7 +18,8 @@ export function NowView({ live }: ViewProps) {
   const evictions = useEvictions(live);
   if (!node) return <Waiting>Waiting for the agent's first answer.</Waiting>;
   const budgets = live["eviction/budgets"];
-  const candidates = live["eviction/candidates"];
+  const isKnown = hasRound(live);
+  const candidates = isKnown ? live["eviction/candidates"] : undefined;
   if (!node.eviction)
     return (
       <>
@@ -31,7 +33,10 @@ export function NowView({ live }: ViewProps) {
       <AnswersSection live={live} evictions={evictions.lastHour} />
       <div class="columns">
         <div class="stack">
-          <ThresholdsSection budgets={budgets} dryRunPlugins={node.eviction.dryRunPlugins} />
+          <ThresholdsSection
+            budgets={isKnown ? budgets : undefined}
+            dryRunPlugins={node.eviction.dryRunPlugins}
+          />
           <UnderWaySection budgets={budgets} />
           <EvictionsSection {...evictions} />
         </div>

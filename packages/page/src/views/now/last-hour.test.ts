@@ -6,6 +6,8 @@ const NOW = 10_000_000;
 const HOUR_MS = 3_600_000;
 const outcome = { result: "terminated", message: "pod deleted" } as const;
 
+const coverage = { oldest: null, gaps: [] };
+
 const eviction = (uid: string, changes: Partial<Eviction> = {}): Eviction => ({
   ...{ uid, namespace: "default", name: uid, at: NOW, round: 1, plugin: "p", scope: "memory" },
   ...{ kind: "forced", reason: "why", dryRun: false, outcome: null },
@@ -24,17 +26,19 @@ it.each<[string, Partial<Eviction>, boolean]>([
 
 it("reads all pages", async () => {
   const pages = new Map([
-    [0, { items: [eviction("first")], next: 7 }],
-    [7, { items: [eviction("second")] }],
+    [0, { items: [eviction("first")], next: 7, coverage }],
+    [7, { items: [eviction("second")], coverage: { ...coverage, oldest: 5 } }],
   ]);
-  const { items, isCut } = await readLastHour(async (after) => pages.get(after)!);
-  expect([items.map(({ uid }) => uid), isCut]).toEqual([["first", "second"], false]);
+  const hour = await readLastHour(async (after) => pages.get(after)!);
+  expect(hour.items.map(({ uid }) => uid)).toEqual(["first", "second"]);
+  expect(hour).toMatchObject({ isCut: false, coverage: { oldest: 5 } });
 });
 
 it("stops after a number of pages, and says that there are more", async () => {
   const { items, isCut } = await readLastHour(async (after) => ({
     items: [eviction(`after-${after}`)],
     next: after + 1,
+    coverage,
   }));
   expect([items.length, isCut]).toEqual([MOST_PAGES, true]);
 });

@@ -147,10 +147,7 @@ it.each<[Partial<typeof counts>, string]>([
   [{ found: 1, listed: 1 }, "1 pod"],
   [{ found: 5 }, "The first 2; write more of the name to see others."],
   [{ hasMore: true }, "The first 2; write more of the name to see others."],
-  [
-    { found: 0, listed: 0 },
-    "No pod that is or was on this node has such a name. Pods of other nodes are not known here.",
-  ],
+  [{ found: 0, listed: 0 }, "No pod known here has such a name. Pods of other nodes are not known here."],
   [{ found: 0, listed: 0, filter: "Later" }, 'None of the pods found matches the filter "Later".'],
 ])("says of %o: %s", (changes, text) => {
   expect(countText({ ...counts, ...changes })).toBe(text);

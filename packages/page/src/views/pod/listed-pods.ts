@@ -86,8 +86,7 @@ export function countText(counts: {
 }): string {
   const { found, listed, hasMore, filter } = counts;
   if (found === 0 && filter !== undefined) return `None of the pods found matches the filter "${filter}".`;
-  if (found === 0)
-    return "No pod that is or was on this node has such a name. Pods of other nodes are not known here.";
+  if (found === 0) return "No pod known here has such a name. Pods of other nodes are not known here.";
   if (hasMore || listed < found) return `The first ${listed}; write more of the name to see others.`;
   return counted(found, "pod");
 }

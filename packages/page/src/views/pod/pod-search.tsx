@@ -12,6 +12,7 @@ import { useTicking } from "../../parts/ticker.ts";
 import { Age } from "../../parts/time.tsx";
 import { type Answer, useAnswer } from "../../parts/use-answer.ts";
 import { useDeferred } from "../../parts/use-deferred.ts";
+import { runtimeNotice } from "../../runtime-notice.ts";
 import { shown } from "../../text.ts";
 import { EvictionIsOff } from "./eviction-is-off.tsx";
 import {
@@ -82,6 +83,7 @@ export function PodSearch({
     );
   };
   const by = sort.replace(/^-/, "");
+  const notice = runtimeNotice(live);
   const listed = found.slice(0, MOST_SHOWN);
   const counts = {
     found: found.length,
@@ -166,11 +168,23 @@ export function PodSearch({
       </search>
       {isOff && <EvictionIsOff />}
       {history.problem && (
-        <Problem problem={history.problem}>Only pods that the container runtime has are listed.</Problem>
+        <Problem problem={history.problem}>
+          {history.value
+            ? "Former pods are as of the last answer."
+            : "Only pods that the container runtime has are listed."}
+        </Problem>
       )}
       {runtime.problem && (
-        <Problem problem={runtime.problem}>The states of containers are not known.</Problem>
+        <Problem problem={runtime.problem}>
+          {runtime.value
+            ? "The states of containers are as of the last answer."
+            : "The states of containers are not known."}
+        </Problem>
       )}
+      {usage.value && usage.problem && (
+        <Problem problem={usage.problem}>CPU and memory are as of the last answer.</Problem>
+      )}
+      {notice !== undefined && <p class="notice">{notice}</p>}
       {eligibility.problem && (
         <Problem problem={eligibility.problem}>
           {eligibility.value

@@ -43,7 +43,7 @@ export function RoundList({ live }: { live: Live }) {
       {rounds.length === 0 && value && (
         <p>
           None in the last 15 minutes. Rounds are recorded when a threshold is met, a pod is requested, or an
-          eviction ends.
+          eviction ends, except those that repeat the one before.
         </p>
       )}
     </Section>

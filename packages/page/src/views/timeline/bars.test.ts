@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { LifecycleEvent } from "../../live.ts";
 import { addEvents, type Bar, barsOf, endOf, isWithin, type PodStatus, type Pods } from "./bars.ts";
 import { type Span, withSpan } from "./spans.ts";
-import { eventAt } from "./testing.ts";
+import { barsOfAll, eventAt } from "./testing.ts";
 
 const main = { id: "c1", name: "main", kind: "container" } as const;
 const listedPod = (containers: Partial<PodStatus["containers"][number]>[]): PodStatus => ({
@@ -29,13 +29,13 @@ const onlyBar = (pods: Pods): Bar => {
 describe("bars of containers", () => {
   it("last from start to exit, with the exit code and the runtime's reason", () => {
     const exit = eventAt(9, { type: "ContainerDied", container: main, exitCode: 137, reason: "OOMKilled" });
-    const bar = onlyBar(barsOf([eventAt(2, { container: main }), exit]));
+    const bar = onlyBar(barsOfAll([eventAt(2, { container: main }), exit]));
     expect(bar).toMatchObject({ from: 2_000, to: 9_000, exitCode: 137, reason: "OOMKilled" });
     expect(endOf(bar)).toBe("oom");
   });
 
   it("begin before what is known where only the exit is known", () => {
-    const bar = onlyBar(barsOf([eventAt(9, { type: "ContainerDied", container: main, exitCode: 0 })]));
+    const bar = onlyBar(barsOfAll([eventAt(9, { type: "ContainerDied", container: main, exitCode: 0 })]));
     expect(bar).toMatchObject({ from: undefined, to: 9_000 });
     expect(endOf(bar)).toBe("completed");
     expect(isWithin(bar, { from: 0, to: 1 })).toBe(true);
@@ -43,7 +43,7 @@ describe("bars of containers", () => {
   });
 
   it("take starts, restart counts and containers without events from what the runtime lists", () => {
-    const pods = barsOf([eventAt(9, { type: "ContainerDied", container: main })], {
+    const pods = barsOfAll([eventAt(9, { type: "ContainerDied", container: main })], {
       pods: [
         listedPod([
           { state: "exited", startedAt: 500, finishedAt: 8_900, exitCode: 3, attempt: 4 },
@@ -77,19 +77,61 @@ describe("bars of containers", () => {
       ["and starts are equal", [], [c3, { ...c2, startedAt: 1_000 }, c1]],
       ["and it has not the last", [start!(1, "c1"), exit!(2, "c2"), exit!(3, "c3")], [c1]],
     ])("%s", (_, events, containers) => {
-      const pods = barsOf(events, { pods: [listedPod(containers)], sequence: 1, at: 1_000 });
+      const pods = barsOfAll(events, { pods: [listedPod(containers)], sequence: 1, at: 1_000 });
       expect([...pods.get("uid-web")!.bars.keys()]).toEqual(ids);
     });
   });
 
   it("end when the runtime has no such container any more, where the exit was missed", () => {
     const listed = { pods: [listedPod([])], sequence: 50, at: 60_000 };
-    expect(onlyBar(barsOf([eventAt(2, { container: main })], listed))).toMatchObject({
+    expect(onlyBar(barsOfAll([eventAt(2, { container: main })], listed))).toMatchObject({
       to: 60_000,
-      isLost: true,
+      end: "Found missing",
     });
     // Started after that list.
-    expect(onlyBar(barsOf([eventAt(51, { container: main })], listed))).toMatchObject({ to: undefined });
+    expect(onlyBar(barsOfAll([eventAt(51, { container: main })], listed))).toMatchObject({ to: undefined });
+  });
+
+  it("are known until the last event that was read, where those up to the list were not", () => {
+    const listed = { pods: [listedPod([])], sequence: 50, at: 60_000 };
+    const read = {
+      last: 7,
+      events: [eventAt(2, { container: main }), eventAt(7, { type: "PodSync", container: undefined })],
+    };
+    const newer = { last: 60, events: [eventAt(51, { container: { ...main, id: "c2" } })] };
+    const pods = barsOf([read, newer], listed);
+    const [bar, later] = [...pods.get("uid-web")!.bars.values()];
+    expect(bar).toMatchObject({ id: "c1", to: 7_000, end: "Known until" });
+    expect(later).toMatchObject({ id: "c2", to: undefined });
+    // Its exit has been read.
+    const exit = eventAt(40, { type: "ContainerDied", container: main, exitCode: 0 });
+    const whole = barsOf([read, { last: 60, events: [exit, ...newer.events] }], listed);
+    expect(whole.get("uid-web")!.bars.get("c1")).toMatchObject({ to: 40_000, exitCode: 0, end: "Exited" });
+  });
+
+  it("are known until then, also of a sandbox that is listed as exited: the list has no time of it", () => {
+    const sandbox = { id: "s1", name: "", kind: "sandbox" } as const;
+    const pod = listedPod([{ ...sandbox, state: "exited" }]);
+    const listed = {
+      pods: [{ ...pod, containers: [], sandboxes: pod.containers }],
+      sequence: 50,
+      at: 60_000,
+    };
+    const bar = onlyBar(barsOf([{ last: 2, events: [eventAt(2, { container: sandbox })] }], listed));
+    expect(bar).toMatchObject({ to: 2_000, end: "Known until" });
+  });
+
+  it("end as the runtime lists them, where the exit has not been read", () => {
+    const exited = {
+      state: "exited",
+      startedAt: 2_000,
+      finishedAt: 8_000,
+      exitCode: 3,
+      reason: "Error",
+    } as const;
+    const listed = { pods: [listedPod([exited])], sequence: 50, at: 60_000 };
+    const bar = onlyBar(barsOf([{ last: 7, events: [eventAt(2, { container: main })] }], listed));
+    expect(bar).toMatchObject({ from: 2_000, to: 8_000, exitCode: 3, reason: "Error", end: "Exited" });
   });
 
   it("are the same however events are split between history and stream, and never end before they begin", () => {
@@ -114,7 +156,7 @@ describe("bars of containers", () => {
             exitCode,
           });
         });
-        const whole = barsOf(events);
+        const whole = barsOfAll(events);
         for (const { bars } of whole.values())
           for (const { from, to } of bars.values())
             if (from !== undefined && to !== undefined) expect(to).toBeGreaterThanOrEqual(from);
@@ -134,11 +176,11 @@ describe("bars of containers", () => {
             page(Math.min(bounds[at - 1]!, bounds[at]!), Math.max(bounds[at - 1]!, bounds[at]!)),
           );
         spans = withSpan(spans, page(0, events.length));
-        expect(barsOf(spans.flatMap((span) => span.events))).toEqual(whole);
+        expect(barsOf(spans)).toEqual(whole);
 
         // History first, then the stream's.
         const cut = Math.min(liveFrom, events.length);
-        const pods = barsOf(events.slice(0, cut));
+        const pods = barsOfAll(events.slice(0, cut));
         for (const live of events.slice(cut)) addEvents(pods, [live]);
         expect(pods).toEqual(whole);
       }),

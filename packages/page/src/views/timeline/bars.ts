@@ -1,6 +1,7 @@
 import type { ApiAnswers } from "@nodekeeper/api/openapi";
 import type { LifecycleEvent } from "../../live.ts";
 import type { Range } from "./scale.ts";
+import type { Span } from "./spans.ts";
 
 export type PodStatus = ApiAnswers["pods"]["items"][number];
 
@@ -20,8 +21,8 @@ export interface Bar {
   reason: string;
   /** Restart count. Undefined if unknown. */
   attempt: number | undefined;
-  /** Whether its exit was not observed. `to` is then the time when it was found missing. */
-  isLost: boolean;
+  /** What happened at `to`. "Found missing": its exit was not observed. "Known until": later events have not been read. */
+  end: "Exited" | "Found missing" | "Known until";
 }
 
 /** The bars of a pod: sandboxes and containers, oldest first by wall-clock time. Live events append theirs. */
@@ -35,22 +36,20 @@ export interface PodBars {
 /** Pods by UID. */
 export type Pods = Map<string, PodBars>;
 
-/** Adds events in log order. The same events yield the same bars, regardless of how they are split into batches. */
+/**
+ * Adds events in log order. The same events yield the same bars, regardless of how they are split into batches. Removals
+ * add nothing: an exit precedes each.
+ */
 export function addEvents(pods: Pods, events: Iterable<LifecycleEvent>): void {
   for (const { type, at, pod, container, exitCode, reason } of events) {
     if (!container) continue;
     const { bars } = podIn(pods, pod);
     const known = bars.get(container.id);
-    if (type === "ContainerStarted") {
-      if (!known) bars.set(container.id, { ...newBar(container), from: at });
-      continue;
-    }
-    if (known?.to !== undefined) continue;
+    if (type === "ContainerStarted" && !known) bars.set(container.id, { ...newBar(container), from: at });
+    if (type !== "ContainerDied" || known?.to !== undefined) continue;
     // The clock may have been set back since the start.
     const to = Math.max(at, known?.from ?? at);
-    if (type === "ContainerDied")
-      bars.set(container.id, { ...(known ?? newBar(container)), to, exitCode, reason });
-    else if (known) bars.set(container.id, { ...known, to });
+    bars.set(container.id, { ...(known ?? newBar(container)), to, exitCode, reason });
   }
 }
 
@@ -68,44 +67,51 @@ function podIn(
 function newBar({ id, name, kind }: Pick<Bar, "id" | "name" | "kind">): Bar {
   return {
     ...{ id, name, kind },
-    ...{ from: undefined, to: undefined, exitCode: undefined, reason: "", attempt: undefined, isLost: false },
+    ...{ from: undefined, to: undefined, exitCode: undefined, reason: "", attempt: undefined, end: "Exited" },
   };
 }
 
 /**
  * Returns the bars of events, supplemented by the runtime's list of existing pods: containers without an event, restart
- * counts, and starts before the events. It does not override what events show.
+ * counts, starts before the events, and exits whose events have not been read. It does not override what events show.
+ * @param spans the known events, in log order
  * @param listed undefined until known; pods up to the event `sequence`, as of `at`
  */
 export function barsOf(
-  events: Iterable<LifecycleEvent>,
+  spans: readonly Pick<Span, "last" | "events">[],
   listed?: { pods: readonly PodStatus[]; sequence: number; at: number },
 ): Pods {
   const pods: Pods = new Map();
-  const all = [...events];
-  addEvents(pods, all);
+  // The spans of the starts up to the list of containers that the list does not have, or has as exited.
+  const startOf = new Map<string, (typeof spans)[number]>();
+  for (const span of spans) {
+    addEvents(pods, span.events);
+    for (const { type, sequence, container } of span.events)
+      if (listed && type === "ContainerStarted" && sequence <= listed.sequence)
+        startOf.set(container!.id, span);
+  }
   if (!listed) return pods;
-  const startedLater = new Set<string>();
-  for (const { sequence, container } of all)
-    if (container && sequence > listed.sequence) startedLater.add(container.id);
-  const present = new Set<string>();
   for (const pod of listed.pods) {
-    const known = podIn(pods, pod);
-    const { bars } = known;
+    const inPod = podIn(pods, pod);
+    const { bars } = inPod;
     // Lists are newest first.
     for (const container of [...pod.containers, ...pod.sandboxes].reverse()) {
-      present.add(container.id);
-      const bar = bars.get(container.id);
-      const merged = bar ? completed(bar, container) : listedBar(container);
-      if (merged) bars.set(container.id, merged);
+      if (container.state !== "exited") startOf.delete(container.id);
+      const known = bars.get(container.id);
+      const bar = completed(known ?? newBar(container), container);
+      // Without a run if it was only created.
+      if (known || bar.to !== undefined || container.state === "running") bars.set(container.id, bar);
     }
-    known.bars = oldestFirst(bars);
+    inPod.bars = oldestFirst(bars);
   }
-  // Its exit event was missed.
   for (const { bars } of pods.values())
-    for (const [id, bar] of bars)
-      if (bar.to === undefined && !present.has(id) && !startedLater.has(id))
-        bars.set(id, { ...bar, to: Math.max(listed.at, bar.from ?? listed.at), isLost: true });
+    for (const [id, bar] of bars) {
+      const span = startOf.get(id);
+      if (bar.to !== undefined || !span) continue;
+      const isMissed = span.last >= listed.sequence;
+      const to = isMissed ? listed.at : span.events.at(-1)!.at;
+      bars.set(id, { ...bar, to: Math.max(to, bar.from!), end: isMissed ? "Found missing" : "Known until" });
+    }
   return pods;
 }
 
@@ -118,32 +124,14 @@ function oldestFirst(bars: ReadonlyMap<string, Bar>): Map<string, Bar> {
 type Listed = PodStatus["containers"][number];
 
 // The runtime and the agent share the node's clock, but it may have been set between the two readings.
-function completed(bar: Bar, { attempt, startedAt, createdAt, exitCode, reason }: Listed): Bar {
+function completed(bar: Bar, listed: Listed): Bar {
+  const { state, attempt, startedAt, createdAt, finishedAt, exitCode, reason } = listed;
+  const exited = state === "exited" ? finishedAt : undefined;
+  const to = bar.to ?? (exited && Math.max(exited, bar.from ?? exited));
   const started = startedAt ?? createdAt;
-  const from = bar.from ?? (started === undefined ? undefined : Math.min(started, bar.to ?? started));
-  const isExited = bar.to !== undefined;
-  return {
-    ...bar,
-    from,
-    attempt,
-    exitCode: bar.exitCode ?? (isExited ? exitCode : undefined),
-    reason: bar.reason || (isExited ? reason : ""),
-  };
-}
-
-function listedBar(container: Listed): Bar | undefined {
-  const { state, startedAt, createdAt, finishedAt, exitCode, reason, attempt } = container;
-  const from = startedAt ?? createdAt;
-  if (state === "running") return { ...newBar(container), from, attempt };
-  if (state !== "exited" || finishedAt === undefined) return undefined;
-  return {
-    ...newBar(container),
-    from: Math.min(from ?? finishedAt, finishedAt),
-    to: finishedAt,
-    exitCode,
-    reason,
-    attempt,
-  };
+  const from = bar.from ?? (started && Math.min(started, to ?? started));
+  if (to === undefined) return { ...bar, from, attempt };
+  return { ...bar, from, to, attempt, exitCode: bar.exitCode ?? exitCode, reason: bar.reason || reason };
 }
 
 // The exit code of a process terminated by SIGTERM: it was asked to stop.
@@ -152,10 +140,10 @@ const TERMINATED = 143;
 export type BarEnd = "running" | "completed" | "stopped" | "failed" | "oom" | "unknown";
 
 /** Classifies a bar's end, which determines its color and shape. */
-export function endOf({ to, exitCode, reason, isLost }: Bar): BarEnd {
+export function endOf({ to, exitCode, reason }: Bar): BarEnd {
   if (to === undefined) return "running";
   if (reason === "OOMKilled") return "oom";
-  if (isLost || exitCode === undefined) return "unknown";
+  if (exitCode === undefined) return "unknown";
   if (exitCode === TERMINATED) return "stopped";
   return exitCode === 0 ? "completed" : "failed";
 }

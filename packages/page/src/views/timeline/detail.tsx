@@ -157,7 +157,7 @@ function ContainerDetail({ pod, bar, now }: { pod: PodBars; bar: Bar; now: numbe
         <dd>{bar.from === undefined ? "before what is known" : timeText(bar.from)}</dd>
         {bar.to !== undefined && (
           <>
-            <dt>{bar.isLost ? "Found missing" : "Exited"}</dt>
+            <dt>{bar.end}</dt>
             <dd>{timeText(bar.to)}</dd>
           </>
         )}
@@ -244,7 +244,8 @@ function Links({ pod, plugin, round }: LinksProps) {
 /** "runs for 5 min", "ran for 12 s: OOMKilled (exit 137)" */
 export function lifeText(bar: Bar, now: number): string {
   if (bar.to === undefined) return bar.from === undefined ? "runs" : `runs for ${age(now - bar.from)}`;
-  const ran = bar.from === undefined ? "exited" : `ran for ${age(bar.to - bar.from)}`;
+  const least = bar.end === "Known until" ? "at least " : "";
+  const ran = bar.from === undefined ? "exited" : `ran for ${least}${age(bar.to - bar.from)}`;
   const code = endOf(bar) === "oom" && bar.exitCode !== undefined ? ` (exit ${bar.exitCode})` : "";
   return `${ran}: ${shown(endLabel(bar))}${code}`;
 }

@@ -178,6 +178,56 @@ describe("the history of events", () => {
     expect([...history.pods.values()][0]?.bars.get("id-5")).toBeUndefined();
   });
 
+  describe("say how a container ended that the runtime no longer lists", () => {
+    const container = { id: "id-5", name: "main", kind: "container" } as const;
+    const exitAt = (sequence: number) => eventAt(sequence, { type: "ContainerDied", container, exitCode: 0 });
+    /** A log in which the container that starts at 5 s exits. `ends`: how its bar ended, at each change. */
+    function historyWithExit(last: number, exit: number) {
+      const log = new FakeLog();
+      log.last = last;
+      log.time = last * 1_000;
+      log.at = (sequence) => (sequence === exit ? exitAt(exit) : eventAt(sequence));
+      const ends: string[] = [];
+      const bar = () => history.pods.get("uid-web")?.bars.get("id-5");
+      const history = new EventHistory(log, () => {
+        const { to, end } = bar() ?? {};
+        ends.push(to === undefined ? "" : `${end} ${to / 1_000}`);
+      });
+      return { history, bar, ends };
+    }
+
+    it("by its exit, and before that is read, not at all", async () => {
+      const { history, ends } = historyWithExit(2_500, 2_200);
+      history.want({ from: 0, to: 2_500_000, isLive: true });
+      await read(history);
+      expect([...new Set(ends)]).toEqual(["", "Known until 1000", "Known until 2000", "Exited 2200"]);
+    });
+
+    it("by its exit, if the stream has it just after the list", async () => {
+      const log = new FakeLog();
+      const last = MOST_EVENTS + 1;
+      log.last = last;
+      let live: LifecycleEvent[] = [];
+      const history = new EventHistory(log, () => history.takeLive(live.splice(0)));
+      const newest = { from: (last - 10) * 1_000, to: last * 1_000, isLive: true };
+      // So many that some are dropped, and the pods are listed again.
+      history.takeLive(Array.from({ length: last }, (_, index) => eventAt(index + 1)));
+      const died = { id: `id-${last - 5}`, name: "main", kind: "container" } as const;
+      live = [eventAt(last + 1, { type: "ContainerDied", container: died, exitCode: 0 })];
+      log.last++;
+      history.want(newest);
+      await read(history);
+      expect(history.pods.get("uid-web")?.bars.get(died.id)).toMatchObject({ exitCode: 0, end: "Exited" });
+    });
+
+    it("not at all, if its exit is beyond what fits", async () => {
+      const { history, bar } = historyWithExit(2 * MOST_EVENTS, 2 * MOST_EVENTS - 1);
+      history.want({ from: 0, to: 2 * MOST_EVENTS * 1_000, isLive: false });
+      await read(history);
+      expect(bar()).toMatchObject({ end: "Known until", to: history.knownUntil });
+    });
+  });
+
   it("starts over where the log was replaced or has expired meanwhile", async () => {
     const { log, history } = historyWith(20);
     history.want({ from: 0, to: 100_000, isLive: true });

@@ -77,7 +77,7 @@ export class EventHistory {
     const from = this.#wanted?.from ?? Number.POSITIVE_INFINITY;
     const span =
       this.#spans.findLast(({ since }) => since <= from) ??
-      this.#spans.find(({ events }) => events.length > 0);
+      this.#spans.find(({ since, events }) => Number.isFinite(since) || events.length > 0);
     return span && Number.isFinite(span.since) ? span.since : span?.events[0]?.at;
   }
 
@@ -96,7 +96,8 @@ export class EventHistory {
     if (!first || !last) return;
     this.#lastLive = last.sequence;
     const newest = this.#spans.at(-1);
-    const isNext = newest !== undefined && newest.last === first.sequence - 1;
+    // Events up to the list do not change bars that the list has ended: those are rebuilt.
+    const isNext = newest?.last === first.sequence - 1 && newest.last >= (this.#listed?.sequence ?? 0);
     this.#add(
       { since: Number.POSITIVE_INFINITY, after: first.sequence - 1, last: last.sequence, events: added },
       isNext,
@@ -242,10 +243,7 @@ export class EventHistory {
   }
 
   #rebuild(): void {
-    this.pods = barsOf(
-      this.#spans.flatMap(({ events }) => events),
-      this.#listed,
-    );
+    this.pods = barsOf(this.#spans, this.#listed);
     this.version++;
   }
 }

@@ -1,10 +1,9 @@
 import { expect, it } from "vitest";
-import { barsOf } from "./bars.ts";
 import { containerRows, markRows, readingRows } from "./exported.ts";
 import type { Mark } from "./marks.ts";
 import { rowsOf } from "./rows.ts";
 import type { Signal } from "./signals.ts";
-import { eventAt } from "./testing.ts";
+import { barsOfAll, eventAt } from "./testing.ts";
 
 const range = { from: 10_000, to: 30_000 };
 const time = (second: number) => new Date(second * 1_000).toISOString();
@@ -40,7 +39,7 @@ it("has the readings in the range, without the gaps between them", () => {
 it("has the runs of containers of the shown pods in the range", () => {
   const pod = (name: string) => ({ uid: name, namespace: "default", name });
   const container = (id: string) => ({ id, name: "main", kind: "container" as const });
-  const pods = barsOf([
+  const pods = barsOfAll([
     eventAt(1, { pod: pod("web"), container: container("web-1") }),
     eventAt(20, {
       ...{ pod: pod("web"), container: container("web-1"), type: "ContainerDied" },

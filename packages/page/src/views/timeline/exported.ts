@@ -47,11 +47,11 @@ export function containerRows(rows: readonly PodRow[], range: Range): Row[] {
     .flatMap(({ pod }) =>
       [...pod.bars.values()]
         .filter((bar) => bar.kind === "container" && isWithin(bar, range))
-        .map(({ name, from, to, exitCode, reason, isLost }) => ({
+        .map(({ name, from, to, exitCode, reason, end }) => ({
           Pod: shown(podName(pod), 600),
           Container: shown(name),
           Started: exportedTime(from),
-          [isLost ? "Found missing" : "Exited"]: exportedTime(to),
+          [end]: exportedTime(to),
           "Exit code": exitCode ?? null,
           Reason: shown(reason),
         })),

@@ -227,7 +227,7 @@ export function TimelineView({ live, address }: ViewProps) {
                 <RowsBox
                   {...{ rows, range, left, axisPx, ticks, expanded, colours }}
                   now={axis.now}
-                  knownSince={Math.max(events.knownSince ?? range.from, events.logStart ?? 0)}
+                  knownSince={Math.max(events.knownSince ?? range.to, events.logStart ?? 0)}
                   marks={podMarks}
                   selected={
                     selection?.kind === "container"
@@ -270,5 +270,5 @@ function emptyText(isReading: boolean, filter: string, connection: string): stri
   if (connection === "lost") return "No pods are known.";
   if (isReading) return "Reading the pods of the node…";
   if (filter !== "") return `No pod matches "${shown(filter, 60)}" in this stretch of time.`;
-  return "No pod ran in this stretch of time, as far as the log has it.";
+  return "No pod is known in this stretch of time.";
 }

@@ -44,8 +44,8 @@ export function Key() {
           above, soft with a thin one.
         </li>
         <li>
-          Pods: a bar while a container runs; ✕ failed, ▲ OOMKilled, ■ stopped (exit 143), ? exit not seen.
-          The thin line below is the sandbox.
+          Pods: a bar while a container runs; ✕ failed, ▲ OOMKilled, ■ stopped (exit 143), ? exit unknown. The
+          thin line below is the sandbox.
         </li>
       </ul>
       <ul>

@@ -1,6 +1,7 @@
 import { missingLines } from "@nodekeeper/api/wording";
 import { Refusal } from "../../api.ts";
 import type { Live } from "../../live.ts";
+import { runtimeNotice } from "../../runtime-notice.ts";
 import { shown, at as timeText } from "../../text.ts";
 import type { Range } from "./scale.ts";
 import type { TimelineData } from "./use-data.ts";
@@ -17,6 +18,7 @@ export function Notices({ live, data, range }: { live: Live; data: TimelineData;
     node && !node.eviction && "Eviction is off: for readings and evictions, turn it on (eviction.enabled).",
     live.waitingFor !== undefined &&
       `The agent does not know this node's pods yet: ${shown(live.waitingFor, 300)}`,
+    runtimeNotice(live),
     events.logStart !== undefined &&
       events.logStart > range.from &&
       `The log of containers starts at ${timeText(events.logStart)}.`,

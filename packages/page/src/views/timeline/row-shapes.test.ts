@@ -1,13 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { barsOf } from "./bars.ts";
 import { type RowsPicture, shapesOf } from "./row-shapes.ts";
 import { rowsOf } from "./rows.ts";
-import { eventAt } from "./testing.ts";
+import { barsOfAll, eventAt } from "./testing.ts";
 
 const range = { from: 0, to: 100_000 };
-const pictureOf = (events: Parameters<typeof barsOf>[0], more: Partial<RowsPicture> = {}): RowsPicture => ({
-  rows: rowsOf(barsOf(events), [], { range, filter: "", expanded: new Set() }),
+const pictureOf = (
+  events: Parameters<typeof barsOfAll>[0],
+  more: Partial<RowsPicture> = {},
+): RowsPicture => ({
+  rows: rowsOf(barsOfAll(events), [], { range, filter: "", expanded: new Set() }),
   ...{ top: 0, rowHeight: 26, labelPx: 0, range, axisPx: 1_000, now: 90_000, knownSince: 0 },
   ...{ marks: new Map(), selected: undefined },
   ...more,

@@ -185,5 +185,5 @@ function toneOf(end: BarEnd): BarTone {
 export function endLabel({ to, reason, exitCode }: Bar): string {
   if (to === undefined) return "";
   if (reason === "OOMKilled") return reason;
-  return exitCode === undefined ? "exit not seen" : `exit ${exitCode}`;
+  return exitCode === undefined ? "exit unknown" : `exit ${exitCode}`;
 }

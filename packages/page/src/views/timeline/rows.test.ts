@@ -1,12 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { barsOf } from "./bars.ts";
 import { barAt, isMatch, orderOf, rowsOf } from "./rows.ts";
-import { eventAt } from "./testing.ts";
+import { barsOfAll, eventAt } from "./testing.ts";
 
 const pod = (name: string) => ({ uid: name, namespace: "default", name });
 const container = (id: string) => ({ id, name: "main", kind: "container" as const });
 // "calm" and "aged" start before the range, "busy" exits and starts again in it, "later" after it.
-const pods = barsOf([
+const pods = barsOfAll([
   eventAt(1, { pod: pod("calm"), container: container("calm-1") }),
   eventAt(2, { pod: pod("aged"), container: container("aged-1") }),
   eventAt(3, { pod: pod("busy"), container: container("busy-1") }),

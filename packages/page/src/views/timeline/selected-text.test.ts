@@ -1,10 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { barsOf } from "./bars.ts";
 import { selectedText } from "./selected-text.ts";
-import { eventAt } from "./testing.ts";
+import { barsOfAll, eventAt } from "./testing.ts";
 
 const container = { id: "c1", name: "main", kind: "container" } as const;
-const pods = barsOf([
+const pods = barsOfAll([
   eventAt(1, { container }),
   eventAt(2, { type: "ContainerDied", container, exitCode: 137, reason: "OOMKilled" }),
 ]);

@@ -65,7 +65,11 @@ function Records({ since, later, records, replay }: RecordsProps) {
   return (
     <>
       <p>
-        {rounds > 0 ? spanText(records) : isReading ? "Reading." : noneText(since, failure !== undefined)}{" "}
+        {rounds > 0
+          ? spanText(records)
+          : isReading
+            ? "Reading."
+            : noneText(since, hasMore || failure !== undefined)}{" "}
         {rounds > 0 && isReading && "Reading more. "}
         {isReading && (
           <button type="button" onClick={replay.stop}>
@@ -121,8 +125,8 @@ function spanText({ rounds, first, last }: RecordsRead): string {
   }.`;
 }
 
-function noneText(since: number, hasFailed: boolean): string {
-  if (hasFailed) return "No round has been read.";
+function noneText(since: number, isUnread: boolean): string {
+  if (isUnread) return "No round has been read.";
   return since === 0
     ? "No round is recorded yet: rounds are recorded when a threshold is met, a pod is requested or an eviction ends."
     : `No round that could be replayed is recorded since ${at(since)}. Choose an earlier time.`;

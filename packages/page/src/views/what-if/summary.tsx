@@ -74,7 +74,8 @@ function Figures({ result, isOld }: { result: ReplayResult; isOld: boolean }) {
 
 function waitingText(records: RecordsRead | undefined): string {
   if (!records || records.isReading) return "Rounds are replayed when they have been read.";
-  return records.rounds === 0 ? "There is nothing to replay." : "Nothing is replayed yet.";
+  const isNone = records.rounds === 0 && !records.hasMore && !records.failure;
+  return isNone ? "There is nothing to replay." : "Nothing is replayed yet.";
 }
 
 function labelsOf(problems: ReadonlyMap<string, string>): string {

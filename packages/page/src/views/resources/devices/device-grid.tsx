@@ -47,8 +47,8 @@ export function DeviceGrid({ driver, claims, chosen, isAlone }: DeviceGridProps)
   const query = { driver: driver.name, limit: PAGE, continue: pages.at(-1) };
   const { value, problem } = useAnswer("devices/list", query, versionOf(driver, claims));
   const all = useMemo(
-    () => (value ? gridDevices(pages.length === 0 ? driver : { problems: [] }, value.items) : []),
-    [value, driver, pages],
+    () => (value ? gridDevices(pages.length === 0 ? driver : { problems: [] }, value.items, claims) : []),
+    [value, driver, claims, pages],
   );
   const holders = useMemo(() => holdersOf(claims?.claims ?? []), [claims]);
   const devices = useMemo(() => (only ? all.filter(({ state }) => state === only) : all), [all, only]);

@@ -5,8 +5,9 @@ function device(name: string, changed: Partial<Device> = {}): Device {
   return { pool: "p", name, attributes: {}, taints: [], slices: ["s"], claims: [], ...changed };
 }
 
-const states = (devices: Device[], problems: Parameters<typeof gridDevices>[0]["problems"] = []) =>
-  gridDevices({ problems }, devices).map(({ name, state }) => `${name} ${state}`);
+const registered = { kubelet: "registered" } as const;
+const states = (devices: Device[], claims: Parameters<typeof gridDevices>[2] = registered) =>
+  gridDevices({ problems: [] }, devices, claims).map(({ name, state }) => `${name} ${state}`);
 
 describe("gridDevices", () => {
   it("what is wrong with a device comes before who holds it", () => {
@@ -18,6 +19,21 @@ describe("gridDevices", () => {
         device("d", { unhealthy: "", taints: ["k:NoSchedule"], claims: ["default/train"] }),
       ]),
     ).toEqual(["a free", "b held", "c tainted", "d unhealthy"]);
+  });
+
+  it.each([
+    ["registered", "free"],
+    ["waiting", "free"],
+    ["refused", "free"],
+    ["ownPlugin", "published"],
+    ["none", "published"],
+  ] as const)("with the kubelet's plugin %s, a device without a claim is %s", (kubelet, state) => {
+    expect(states([device("a")], { kubelet })).toEqual([`a ${state}`]);
+  });
+
+  it("a device is published while claims are unknown, or the agent prepares none", () => {
+    const grid = gridDevices({ problems: [] }, [device("a")], undefined);
+    expect(grid).toMatchObject([{ name: "a", state: "published" }]);
   });
 
   it("has devices that are not published first, each once with all that is wrong", () => {
@@ -33,7 +49,7 @@ describe("gridDevices", () => {
       problem("taints", "a"),
       problem("pool"),
     ];
-    const grid = gridDevices({ problems }, [device("a")]);
+    const grid = gridDevices({ problems }, [device("a")], registered);
     expect(grid.map(({ key, state, problem: why }) => [key, state, why])).toEqual([
       ["p/x", "quarantined", "name: is invalid; capacity: is invalid"],
       ["p/a", "free", undefined],
@@ -41,7 +57,8 @@ describe("gridDevices", () => {
   });
 
   it("counts states that there are, trouble first", () => {
-    const grid = gridDevices({ problems: [] }, [device("a"), device("b"), device("c", { unhealthy: "hot" })]);
+    const devices = [device("a"), device("b"), device("c", { unhealthy: "hot" })];
+    const grid = gridDevices({ problems: [] }, devices, registered);
     expect(countStates(grid)).toEqual([
       { state: "unhealthy", count: 1 },
       { state: "free", count: 2 },

@@ -5,7 +5,8 @@ export type DriverClaims = ApiAnswers["claims"][number];
 export type Device = ApiAnswers["devices/list"]["items"][number];
 
 /** Most severe first. */
-export const deviceStates = ["quarantined", "unhealthy", "tainted", "held", "free"] as const;
+export const deviceStates = ["quarantined", "unhealthy", "tainted", "held", "free", "published"] as const;
+/** `published`: the agent prepares no claims for the driver, so it is unknown whether the device is held or free. */
 export type DeviceState = (typeof deviceStates)[number];
 
 /** The mark shown in addition to the color. */
@@ -15,6 +16,7 @@ export const stateMarks: Record<DeviceState, string> = {
   tainted: "△",
   held: "●",
   free: "○",
+  published: "◇",
 };
 
 /** A device in the grid. */
@@ -32,8 +34,14 @@ export interface GridDevice {
 
 /**
  * Returns the devices of a driver for its grid: those of one page, in the API's order, with quarantined devices first.
+ * @param claims undefined if unknown, or if the agent prepares none
  */
-export function gridDevices(driver: Pick<Driver, "problems">, devices: readonly Device[]): GridDevice[] {
+export function gridDevices(
+  driver: Pick<Driver, "problems">,
+  devices: readonly Device[],
+  claims: Pick<DriverClaims, "kubelet"> | undefined,
+): GridDevice[] {
+  const unheld = claims && !["ownPlugin", "none"].includes(claims.kubelet) ? "free" : "published";
   const quarantined = new Map<string, GridDevice>();
   const published = new Set(devices.map(keyOf));
   for (const { pool, device: name, field, message } of driver.problems) {
@@ -55,7 +63,7 @@ export function gridDevices(driver: Pick<Driver, "problems">, devices: readonly 
       key: keyOf(device),
       pool: device.pool,
       name: device.name,
-      state: stateOf(device),
+      state: stateOf(device, unheld),
       device,
     })),
   ];
@@ -72,8 +80,8 @@ function keyOf({ pool, name }: Pick<Device, "pool" | "name">): string {
   return `${pool}/${name}`;
 }
 
-function stateOf({ unhealthy, taints, claims }: Device): DeviceState {
+function stateOf({ unhealthy, taints, claims }: Device, unheld: DeviceState): DeviceState {
   if (unhealthy !== undefined) return "unhealthy";
   if (taints.length > 0) return "tainted";
-  return claims.length > 0 ? "held" : "free";
+  return claims.length > 0 ? "held" : unheld;
 }

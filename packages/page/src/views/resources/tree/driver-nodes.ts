@@ -42,7 +42,7 @@ export function driverNode(
         ? { tone: "warn" as const }
         : {}
       : { tone: "bad" as const }),
-    children: known ? poolNodes(key, driver, known, holdersOf(claims?.claims ?? [])) : [reading(key)],
+    children: known ? poolNodes(key, driver, claims, known) : [reading(key)],
     facts: [
       ["Devices", `${reported} reported, ${devices} published, ${quarantined} quarantined`],
       ...(problem === undefined ? [] : [["Problem", problem] as const]),
@@ -56,9 +56,15 @@ function reading(parent: string): TreeNode {
   return { key: `${parent}/…`, label: "Reading the devices", value: "", children: [] };
 }
 
-function poolNodes(parent: string, driver: Driver, known: KnownDevices, holders: Holders): TreeNode[] {
+function poolNodes(
+  parent: string,
+  driver: Driver,
+  claims: DriverClaims | undefined,
+  known: KnownDevices,
+): TreeNode[] {
+  const holders = holdersOf(claims?.claims ?? []);
   const byPool = new Map<string, GridDevice[]>(driver.pools.map(({ name }) => [name, []]));
-  for (const device of gridDevices(driver, known.devices)) {
+  for (const device of gridDevices(driver, known.devices, claims)) {
     const pool = byPool.get(device.pool);
     if (pool) pool.push(device);
     else byPool.set(device.pool, [device]);
