@@ -62,7 +62,7 @@ it("has the thresholds that are met, the evictions with their outcome, and the l
   await open.goTo("#/now");
   await open.see(
     "Live: pods are evicted",
-    /None is recorded of the last hour. No records before .* are kept/,
+    /None is recorded for the last hour. No records before .* are kept/,
   );
   await node.evict("first");
   node.pressure.top = pick(["second"]);

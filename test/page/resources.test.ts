@@ -123,7 +123,7 @@ describe("plugins", () => {
     try {
       await using open = await OpenPage.open(browser, node.agent.address);
       await open.goTo("#/resources/devices?driver=many.example.com");
-      await open.see("1000 published", "Page 1 of 2");
+      await open.see("1000 reported", "Page 1 of 2");
       const cells = open.page.locator("ul.devices button");
       expect(await cells.count()).toBe(1_000);
       await cells.first().focus();
@@ -132,7 +132,7 @@ describe("plugins", () => {
       await open.page.getByRole("region", { name: "d-1", exact: true }).waitFor();
       expect(new URL(open.page.url()).hash).toContain("device=many.example.com%2Fworker-1%2Fd-1");
       await open.page.getByRole("button", { name: "Next 1000" }).click();
-      await open.see("200 published", "Page 2 of 2");
+      await open.see("200 reported", "Page 2 of 2");
       open.expectNoProblems();
     } finally {
       await driver.stop();
@@ -284,7 +284,7 @@ describe("the tree of resources", () => {
     await row(open, /Pool worker-1 2 devices/).waitFor();
     await keyboard.press("ArrowRight");
     await keyboard.press("ArrowRight");
-    await row(open, /gpu-1 published/).waitFor();
+    await row(open, /gpu-1 reported/).waitFor();
     await keyboard.press("ArrowDown");
     await keyboard.press("Enter");
     await open.page.getByRole("region", { name: "Selected: gpu-0" }).getByText("x1").waitFor();

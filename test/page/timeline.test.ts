@@ -152,7 +152,7 @@ it("the past is read as far as the log goes, and it shows where that is", async 
   await open.see(/The log of containers starts at \d\d:\d\d:\d\d/);
   await page.getByRole("textbox", { name: "Time" }).fill("2026-01-02T03:04:05");
   await page.keyboard.press("Enter");
-  await open.see(/No pod is known in this stretch of time/);
+  await open.see(/No pods are known in this stretch of time/);
   const { from, to } = await rangeOf(open);
   expect((from + to) / 2).toBe(Date.UTC(2026, 0, 2, 3, 4, 5));
   // The next mark after it, wherever that is.

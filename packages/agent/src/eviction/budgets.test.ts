@@ -22,6 +22,7 @@ const recent = (uid: string, minutesAgo: number, changes: Partial<RecentEviction
 });
 
 const common = {
+  lastRoundAt: now,
   policy,
   thresholds: [],
   refusals: [],

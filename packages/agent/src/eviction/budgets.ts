@@ -20,6 +20,8 @@ export type ShownPending = EvictionBudgets["pending"][number];
 
 export interface BudgetsInput {
   state: EvictionState;
+  /** Wall milliseconds; null before the first round since the agent's start. */
+  lastRoundAt: number | null;
   policy: EvictionPolicy;
   /** Of the last round. */
   thresholds: readonly MetThreshold[];
@@ -38,14 +40,14 @@ const limitReasons: ReadonlySet<string> = new Set(["nodeLimit", "namespaceLimit"
 
 /** Returns the budgets after the last round, by the current policy. Pure. */
 export function budgetsOf(input: BudgetsInput): EvictionBudgets {
-  const { state, policy, thresholds, pods, now } = input;
+  const { state, lastRoundAt, policy, thresholds, pods, now } = input;
   const { limits, burst } = policy;
   const counter = new LimitCounter(limits, state.recent, now);
   const { node, namespaces, owners } = counter.uses();
   const byUid = new Map(pods.map((pod) => [pod.uid, pod]));
   const ownerOf = owningPods(input);
   return {
-    at: state.at,
+    at: lastRoundAt,
     burst: burst < 0 ? null : burst,
     windowMs: limits.windowMs,
     node,

@@ -72,6 +72,25 @@ describe("an outcome that is known when the agent stops, equal to that of the po
   });
 });
 
+describe("an agent that starts with the state of another", () => {
+  it("has decided no round until it decides one", async () => {
+    const pods = new FakePods("a");
+    const agent = new TestAgent(directory, pods, [forcing()]);
+    expect(agent.manager.lastRoundAt).toBeNull();
+    await agent.round();
+    expect(agent.manager.lastRoundAt).toBe(agent.manager.state.at);
+    await agent.stop();
+    using next = new TestAgent(directory, pods, [forcing()]);
+    pods.isSynced = false;
+    await next.round();
+    expect(next.manager.state.at).not.toBeNull();
+    expect(next.manager.lastRoundAt).toBeNull();
+    pods.isSynced = true;
+    await next.round();
+    expect(next.manager.lastRoundAt).toBe(next.manager.state.at);
+  });
+});
+
 describe("an agent that is killed", () => {
   it("after an eviction was found overdue, before a round recorded that, follows it as overdue", async () => {
     const pods = new FakePods("a", "b");

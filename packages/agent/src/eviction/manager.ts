@@ -51,7 +51,9 @@ export class EvictionManager implements Runnable {
   #lastInput: RoundTime | undefined;
   /** The plugins' readings in the last rounds. */
   readonly readings = new RecentReadings();
-  #last: Pick<Decision, "thresholds" | "refusals"> = { thresholds: [], refusals: [] };
+  #last: Pick<Decision, "thresholds" | "refusals"> & { at: number | null } = {
+    ...{ at: null, thresholds: [], refusals: [] },
+  };
   #isRunning = false;
   #hasDone = false;
   #trouble: string | undefined;
@@ -97,6 +99,11 @@ export class EvictionManager implements Runnable {
   /** The state after the last round. */
   get state(): EvictionState {
     return this.#options.ledger.state;
+  }
+
+  /** Wall milliseconds of the last round that this process decided; null before the first. */
+  get lastRoundAt(): number | null {
+    return this.#last.at;
   }
 
   /** The thresholds met in the last round. */
@@ -191,7 +198,8 @@ export class EvictionManager implements Runnable {
     decision.state = ledger.withProgress(decision.state);
     const id = this.#timedNow("record", () => ledger.record(input, decision));
     const marks = effects.report(id, input, decision);
-    this.#last = decision;
+    const { thresholds, refusals } = decision;
+    this.#last = { at: input.now, thresholds, refusals };
     this.#count(decision);
     plugins.endRound(decision.conditionProblems);
     this.#timedNow("act", () => this.#act(input, decision));

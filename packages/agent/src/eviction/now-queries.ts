@@ -14,7 +14,7 @@ import { readNodePod } from "./records/pod-history.ts";
 
 export interface NowQueriesOptions {
   nodeName: string;
-  manager: Pick<EvictionManager, "state" | "thresholds" | "refusals">;
+  manager: Pick<EvictionManager, "state" | "lastRoundAt" | "thresholds" | "refusals">;
   pods: Pick<NodePods, "list">;
   history: Pick<HistoryStore, "pod">;
   policy: () => EvictionPolicy;
@@ -36,9 +36,9 @@ export class NowQueries {
       const stored = history.pod(uid);
       return stored && readNodePod(stored)?.pod;
     };
-    const { state, thresholds, refusals } = manager;
+    const { state, lastRoundAt, thresholds, refusals } = manager;
     return budgetsOf({
-      ...{ state, thresholds, refusals, formerPod },
+      ...{ state, lastRoundAt, thresholds, refusals, formerPod },
       pods: this.#pods(),
       policy: policy(),
       now: clock.now(),

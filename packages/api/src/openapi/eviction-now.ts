@@ -30,7 +30,7 @@ export const evictionBudgets = s.named(
   "EvictionBudgets",
   s.object(
     {
-      at: s.nullable(s.time("The last round.")),
+      at: s.nullable(s.time("The last round since the agent's start; null before the first.")),
       burst: s.nullable(s.integer("Most evictions started in a round; null for no limit.")),
       windowMs: s.integer("The limits count evictions within this time."),
       node: s.object(use),

@@ -148,7 +148,7 @@ export const nodeExplanation = s.named(
   s.object(
     {
       nodeName: s.nullable(s.text()),
-      at: s.nullable(s.time("The last round.")),
+      at: s.nullable(s.time("The last round, or the agent's start before the first.")),
       transitionMs: s.nullable(
         s.number("How long a condition stays after it was last reported, by the configuration in force."),
       ),

@@ -11,8 +11,8 @@ export interface NodeFilter {
 /** Filters, each with its title. */
 export const onlyFilters = {
   problems: ["With problems", (node) => isTroubled(node)],
-  pressure: ["Under pressure", ({ reading }) => (reading?.conditions.length ?? 0) > 0],
-  evicted: ["With evictions", ({ reading }) => evictedOf(reading) > 0],
+  pressure: ["Under pressure", (node) => (answerOf(node)?.conditions.length ?? 0) > 0],
+  evicted: ["With evictions", (node) => evictedOf(answerOf(node)) > 0],
   silent: [
     "Without an answer",
     ({ problem, hasAgent, archived }) => problem !== undefined || (!hasAgent && !archived),
@@ -125,9 +125,7 @@ export interface Totals {
 export function totalsOf(nodes: readonly FleetNode[]): Totals {
   const readings = nodes.flatMap(({ reading }) => reading ?? []);
   const versions = Map.groupBy(readings, ({ version }) => version);
-  const answers = nodes.flatMap(({ reading, problem }) =>
-    problem === undefined && reading ? [reading] : [],
-  );
+  const answers = nodes.flatMap((node) => answerOf(node) ?? []);
   const current = answers.length > 0 ? answers : undefined;
   return {
     agents: nodes.filter(({ hasAgent }) => hasAgent).length,
@@ -139,6 +137,11 @@ export function totalsOf(nodes: readonly FleetNode[]): Totals {
     evicted: current?.reduce((sum, { evicted }) => sum + evicted, 0),
     versions: [...versions].map(([version, some]) => [version, some.length] as const).sort(),
   };
+}
+
+/** What an agent has said. Undefined if it is silent now: what it said before is old. */
+function answerOf({ reading, problem }: FleetNode): FleetNode["reading"] {
+  return problem === undefined ? reading : undefined;
 }
 
 function isTroubled(node: FleetNode): boolean {

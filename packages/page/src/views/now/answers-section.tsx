@@ -6,19 +6,14 @@ import { Waiting } from "../../parts/notice.tsx";
 import { Prose } from "../../parts/prose.tsx";
 import { useTicking } from "../../parts/ticker.ts";
 import { shown } from "../../text.ts";
-import { doneLines, type Facts, type Line, nextLines, wrongLines } from "./answers.ts";
+import { doneLines, type Facts, knownAt, type Line, nextLines, wrongLines } from "./answers.ts";
 
 const MOST_LINES = 6;
 const severity: readonly Tone[] = ["bad", "warn"];
 
 /** The view's answers in a few sentences: is something wrong, what was done, what comes next. */
 export function AnswersSection(known: Omit<Facts, "now">) {
-  const { connection } = known.live;
-  // While the agent is silent, nothing is known of the time since its last message.
-  const factsAt = (now: number): Facts => ({
-    ...known,
-    now: connection.state === "lost" ? Math.min(now, connection.at) : now,
-  });
+  const factsAt = (now: number): Facts => ({ ...known, now: knownAt(known.live, now) });
   return (
     <div class="now-answers">
       <Answer title="Is something wrong?" linesOf={(now) => wrongLines(factsAt(now))} isGraded />

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { doneLines, type Facts, nextLines, wrongLines } from "./answers.ts";
+import { doneLines, type Facts, knownAt, nextLines, wrongLines } from "./answers.ts";
 import type { Eviction } from "./group-evictions.ts";
 import type { LastHour } from "./last-hour.ts";
 
@@ -75,6 +75,13 @@ const withThreshold = (changes: Partial<Threshold>) => ({
   "eviction/budgets": { ...budgets, thresholds: [{ ...threshold, ...changes }] },
 });
 
+it("what is known ends with the last message of an agent that is silent", () => {
+  const { live } = factsOf({});
+  expect(knownAt(live, NOW)).toBe(NOW);
+  const lost = { ...live, connection: { state: "lost", at: NOW - 5, why: "" } } as const;
+  expect([knownAt(lost, NOW), knownAt(lost, NOW - 6)]).toEqual([NOW - 5, NOW - 6]);
+});
+
 describe("is something wrong", () => {
   it.each<[string, Parameters<typeof factsOf>[0], string[]]>([
     ["nothing", {}, ["Nothing: all checks pass, and no threshold is met"]],
@@ -82,10 +89,9 @@ describe("is something wrong", () => {
     ["thresholds are not known yet", { "eviction/budgets": undefined }, []],
     [
       "no round since the agent's start: thresholds are not known",
-      { node: { ...node, startedAt: NOW + 1 } },
+      { "eviction/budgets": { ...budgets, at: null } },
       ["Nothing: all checks pass"],
     ],
-    ["no round ever", { "eviction/budgets": { ...budgets, at: null } }, ["Nothing: all checks pass"]],
     ["eviction is off", { node: { ...node, eviction: null } }, ["Nothing: all checks pass"]],
     [
       "the agent is silent: that comes first",
@@ -145,8 +151,7 @@ describe("what was done", () => {
       "records of it that are missing",
       { gaps: [{ from: NOW - 1_800_000, to: NOW - 600_000, why: "the disk was full" }] },
       [
-        "Nothing is recorded of the last hour",
-        "Records are missing between 2026-11-21T20:30:00.000Z and 2026-11-21T20:50:00.000Z: the disk was full",
+        "Nothing is recorded for the last hour. Records are missing between 2026-11-21T20:30:00.000Z and 2026-11-21T20:50:00.000Z: the disk was full",
       ],
     ],
     [
@@ -167,7 +172,11 @@ describe("what was done", () => {
 describe("what comes next", () => {
   it.each<[string, Parameters<typeof factsOf>[0], string[]]>([
     ["nothing", {}, ["Nothing is planned: each round asks the plugins again"]],
-    ["no round since the start", { "eviction/budgets": { ...budgets, at: node.startedAt - 1 } }, []],
+    [
+      "no round since the start",
+      { "eviction/budgets": { ...budgets, at: null } },
+      ["The first round: none has run since the agent's start"],
+    ],
     [
       "pressure that lasts, with the pods that are not offered",
       withThreshold({

@@ -29,13 +29,9 @@ export interface Facts {
   now: number;
 }
 
-/**
- * Whether a round has run since the agent's start; before, the agent knows neither thresholds nor pods. A met threshold is
- * of such a round also if the clock was set back since the start.
- */
-export function hasRound({ node, "eviction/budgets": budgets }: Facts["live"]): boolean {
-  if (!node || budgets?.at == null) return false;
-  return budgets.at >= node.startedAt || budgets.thresholds.length > 0;
+/** Returns `now`, or the time of the last message if the agent has been silent since: later, nothing is known. */
+export function knownAt({ connection }: Facts["live"], now: number): number {
+  return connection.state === "lost" ? Math.min(now, connection.at) : now;
 }
 
 /** What is wrong, the most urgent first; one line that nothing is if nothing is; none while that is not known. */
@@ -74,7 +70,7 @@ export function wrongLines({ live, now }: Facts): Line[] {
   if (node && node.plugins.refusing > 0)
     lines.push({ tone: "warn", text: `Content of ${counted(node.plugins.refusing, "plugin")} refused` });
   if (lines.length > 0 || !node || (node.eviction && !budgets)) return lines;
-  const pressure = node.eviction && hasRound(live) ? ", and no threshold is met" : "";
+  const pressure = node.eviction && budgets?.at != null ? ", and no threshold is met" : "";
   return [{ tone: "ok", text: `Nothing: all checks pass${pressure}` }];
 }
 
@@ -108,10 +104,9 @@ export function doneLines({ live, evictions, now }: Facts): Line[] {
   for (const { name, since } of live["eviction/node"]?.conditions ?? [])
     lines.push({ tone: "warn", text: `Condition ${name} set at ${timeOf(since)}` });
   if (lines.length > 0) return lines;
-  const missing = missingLines(evictions.coverage, now - HOUR_MS);
-  const what = missing.length > 0 ? "is recorded of" : "in";
-  const texts = [`Nothing ${what} the last hour`, ...missing.map((text) => text.replace(/\.$/, ""))];
-  return texts.map((text) => ({ tone: "quiet", text }));
+  const [missing] = missingLines(evictions.coverage, now - HOUR_MS);
+  const text = missing ? `Nothing is recorded for the last hour. ${missing}` : "Nothing in the last hour.";
+  return [{ tone: "quiet", text: text.slice(0, -1) }];
 }
 
 /** What comes next, or what it waits for. */
@@ -142,8 +137,12 @@ export function nextLines({ live }: Facts): Line[] {
         tone: "quiet",
         text: `Condition ${name} is removed at ${timeOf(until)} unless it is reported again`,
       });
-  if (lines.length > 0 || !hasRound(live)) return lines;
-  return [{ tone: "quiet", text: "Nothing is planned: each round asks the plugins again" }];
+  if (lines.length > 0) return lines;
+  const text =
+    budgets.at === null
+      ? "The first round: none has run since the agent's start"
+      : "Nothing is planned: each round asks the plugins again";
+  return [{ tone: "quiet", text }];
 }
 
 function thresholdLine(

@@ -8,11 +8,13 @@ import { Badge, type Tone } from "../../parts/badge.tsx";
 import { Problem, Waiting } from "../../parts/notice.tsx";
 import { PluginLink } from "../../parts/plugin-links.tsx";
 import { PodLink } from "../../parts/pod-link.tsx";
+import { Prose } from "../../parts/prose.tsx";
 import { Section } from "../../parts/section.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Age } from "../../parts/time.tsx";
 import { type Answer, useRead } from "../../parts/use-answer.ts";
 import { shown } from "../../text.ts";
+import { knownAt } from "./answers.ts";
 import { type Eviction, type EvictionGroup, groupEvictions } from "./group-evictions.ts";
 import { HOUR_MS, type LastHour, ofLastHour, readLastHour } from "./last-hour.ts";
 
@@ -42,16 +44,22 @@ export function useEvictions(live: Live): LastEvictions {
 }
 
 /** The evictions of the last hour, newest first, with their outcomes. */
-export function EvictionsSection({ lastHour, problem }: LastEvictions) {
-  const now = nodeNow();
+export function EvictionsSection({ live, lastHour, problem }: LastEvictions & { live: Live }) {
+  const now = knownAt(live, nodeNow());
   const groups = groupEvictions(ofLastHour(lastHour?.items ?? [], now));
-  const missing = lastHour ? missingLines(lastHour.coverage, now - HOUR_MS) : [];
+  const missing = lastHour ? missingLines(lastHour.coverage, now - HOUR_MS).slice(0, MOST_SHOWN) : [];
   return (
     <Section title="Last evictions" remark={<a href={addressOf("timeline")}>earlier ones: timeline</a>}>
       {problem && <Problem problem={problem} />}
       {!lastHour && !problem && <Waiting>Reading the records.</Waiting>}
       {lastHour && groups.length === 0 && (
-        <p>{[`None ${missing.length > 0 ? "is recorded of" : "in"} the last hour.`, ...missing].join(" ")}</p>
+        <p>
+          <Prose
+            text={[`None ${missing.length > 0 ? "is recorded for" : "in"} the last hour.`, ...missing].join(
+              " ",
+            )}
+          />
+        </p>
       )}
       {groups.length > 0 && (
         <Table

@@ -1,6 +1,5 @@
 import { Waiting } from "../../parts/notice.tsx";
 import type { ViewProps } from "../../view-props.ts";
-import { hasRound } from "./answers.ts";
 import { AnswersSection } from "./answers-section.tsx";
 import { BudgetsSection } from "./budgets-section.tsx";
 import { ConditionsSection } from "./conditions-section.tsx";
@@ -18,8 +17,8 @@ export function NowView({ live }: ViewProps) {
   const evictions = useEvictions(live);
   if (!node) return <Waiting>Waiting for the agent's first answer.</Waiting>;
   const budgets = live["eviction/budgets"];
-  const isKnown = hasRound(live);
-  const candidates = isKnown ? live["eviction/candidates"] : undefined;
+  // Before the first round, the agent may not know the node's pods.
+  const candidates = budgets?.at == null ? undefined : live["eviction/candidates"];
   if (!node.eviction)
     return (
       <>
@@ -33,12 +32,9 @@ export function NowView({ live }: ViewProps) {
       <AnswersSection live={live} evictions={evictions.lastHour} />
       <div class="columns">
         <div class="stack">
-          <ThresholdsSection
-            budgets={isKnown ? budgets : undefined}
-            dryRunPlugins={node.eviction.dryRunPlugins}
-          />
+          <ThresholdsSection budgets={budgets} dryRunPlugins={node.eviction.dryRunPlugins} />
           <UnderWaySection budgets={budgets} />
-          <EvictionsSection {...evictions} />
+          <EvictionsSection live={live} {...evictions} />
         </div>
         <div class="stack">
           <ConditionsSection conditions={live["eviction/node"]} />

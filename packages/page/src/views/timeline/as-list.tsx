@@ -60,7 +60,7 @@ function Gaps({ marks, range }: AsListProps) {
 
 function Marks({ marks, range, onSelect }: AsListProps) {
   const within = marks.filter(({ at }) => at >= range.from && at <= range.to);
-  if (within.length === 0) return <p>No mark is known in this stretch of time.</p>;
+  if (within.length === 0) return <p>No marks are known in this stretch of time.</p>;
   return (
     <Table
       caption={`What happened, newest first${within.length > MOST ? `: the last ${MOST} of ${within.length}` : ""}`}
@@ -98,7 +98,7 @@ function Signals({ signals, range }: AsListProps) {
             <td>{valueText(signal, undefined)}</td>
             <td>
               {periods.length === 0
-                ? "in none of the known readings"
+                ? "not met in the known readings"
                 : periods
                     .slice(-5)
                     .map(({ from, to, met }) => `${timeText(from)} to ${timeText(to)} (${met})`)
@@ -114,7 +114,7 @@ function Signals({ signals, range }: AsListProps) {
 
 function Pods({ rows, range, now, onSelect }: AsListProps) {
   const pods = rows.filter(({ container }) => container === undefined);
-  if (pods.length === 0) return <p>No pod is known in this stretch of time.</p>;
+  if (pods.length === 0) return <p>No pods are known in this stretch of time.</p>;
   return (
     <Table
       caption={`Pods${pods.length > MOST ? `: the first ${MOST} of ${pods.length}, use the filter` : ""}`}

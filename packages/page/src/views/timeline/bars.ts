@@ -82,7 +82,7 @@ export function barsOf(
   listed?: { pods: readonly PodStatus[]; sequence: number; at: number },
 ): Pods {
   const pods: Pods = new Map();
-  // The spans of the starts up to the list of containers that the list does not have, or has as exited.
+  // By container ID: the span with its start, if the list lacks the container or has it as exited.
   const startOf = new Map<string, (typeof spans)[number]>();
   for (const span of spans) {
     addEvents(pods, span.events);

@@ -270,5 +270,5 @@ function emptyText(isReading: boolean, filter: string, connection: string): stri
   if (connection === "lost") return "No pods are known.";
   if (isReading) return "Reading the pods of the node…";
   if (filter !== "") return `No pod matches "${shown(filter, 60)}" in this stretch of time.`;
-  return "No pod is known in this stretch of time.";
+  return "No pods are known in this stretch of time.";
 }

@@ -18,7 +18,7 @@ export function Notices({ live, data, range }: { live: Live; data: TimelineData;
     node && !node.eviction && "Eviction is off: for readings and evictions, turn it on (eviction.enabled).",
     live.waitingFor !== undefined &&
       `The agent does not know this node's pods yet: ${shown(live.waitingFor, 300)}`,
-    runtimeNotice(live),
+    live.waitingFor === undefined && runtimeNotice(live),
     events.logStart !== undefined &&
       events.logStart > range.from &&
       `The log of containers starts at ${timeText(events.logStart)}.`,

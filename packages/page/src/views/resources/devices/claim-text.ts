@@ -46,6 +46,8 @@ function reasonOf({ state, device, problem }: GridDevice): string {
       return device?.unhealthy ? `unhealthy: ${shown(device.unhealthy, 1_000)}` : "unhealthy";
     case "tainted":
       return `tainted ${device!.taints.map((taint) => shown(taint)).join(", ")}`;
+    case "reported":
+      return "reported; whether a claim holds it is not known";
     default:
       return state;
   }

@@ -24,16 +24,16 @@ describe("gridDevices", () => {
   it.each([
     ["registered", "free"],
     ["waiting", "free"],
-    ["refused", "free"],
-    ["ownPlugin", "published"],
-    ["none", "published"],
+    ["refused", "reported"],
+    ["ownPlugin", "reported"],
+    ["none", "reported"],
   ] as const)("with the kubelet's plugin %s, a device without a claim is %s", (kubelet, state) => {
     expect(states([device("a")], { kubelet })).toEqual([`a ${state}`]);
   });
 
-  it("a device is published while claims are unknown, or the agent prepares none", () => {
+  it("a device is reported while claims are unknown, or the agent prepares none", () => {
     const grid = gridDevices({ problems: [] }, [device("a")], undefined);
-    expect(grid).toMatchObject([{ name: "a", state: "published" }]);
+    expect(grid).toMatchObject([{ name: "a", state: "reported" }]);
   });
 
   it("has devices that are not published first, each once with all that is wrong", () => {

@@ -5,8 +5,8 @@ export type DriverClaims = ApiAnswers["claims"][number];
 export type Device = ApiAnswers["devices/list"]["items"][number];
 
 /** Most severe first. */
-export const deviceStates = ["quarantined", "unhealthy", "tainted", "held", "free", "published"] as const;
-/** `published`: the agent prepares no claims for the driver, so it is unknown whether the device is held or free. */
+export const deviceStates = ["quarantined", "unhealthy", "tainted", "held", "free", "reported"] as const;
+/** `reported`: the agent does not prepare the driver's claims, so it is unknown whether the device is held or free. */
 export type DeviceState = (typeof deviceStates)[number];
 
 /** The mark shown in addition to the color. */
@@ -16,7 +16,7 @@ export const stateMarks: Record<DeviceState, string> = {
   tainted: "△",
   held: "●",
   free: "○",
-  published: "◇",
+  reported: "◇",
 };
 
 /** A device in the grid. */
@@ -41,7 +41,7 @@ export function gridDevices(
   devices: readonly Device[],
   claims: Pick<DriverClaims, "kubelet"> | undefined,
 ): GridDevice[] {
-  const unheld = claims && !["ownPlugin", "none"].includes(claims.kubelet) ? "free" : "published";
+  const unheld = ["registered", "waiting"].includes(claims?.kubelet ?? "") ? "free" : "reported";
   const quarantined = new Map<string, GridDevice>();
   const published = new Set(devices.map(keyOf));
   for (const { pool, device: name, field, message } of driver.problems) {

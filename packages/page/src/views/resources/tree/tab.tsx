@@ -76,7 +76,8 @@ export function TreeTab({ live, address: { query } }: ViewProps) {
       {found && <NodeDetails node={found} />}
       {chosen && !found && (
         <p class="card" role="status">
-          {shown(chosen)} is not in what was read: it is not published, or its driver is closed.
+          {shown(chosen)} is not in what was read: it is not published, or its driver is collapsed in the
+          tree.
         </p>
       )}
     </div>
