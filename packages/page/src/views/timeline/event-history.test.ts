@@ -29,7 +29,7 @@ class FakeLog implements EventReader {
     if (this.failure) throw this.failure;
     const after =
       cursor === undefined
-        ? Math.max(Math.ceil(Number(since) / 1_000), this.first) - 1
+        ? Math.min(Math.max(Math.ceil(Number(since) / 1_000), this.first) - 1, this.last)
         : Number(`${cursor}`.split("-")[1]);
     if (cursor !== undefined && (after + 1 < this.first || !`${cursor}`.startsWith(this.id)))
       return {
@@ -97,6 +97,19 @@ describe("the history of events", () => {
     expect(barCount(history)).toBe(26);
   });
 
+  it("knows since when nothing happened", async () => {
+    const { history } = historyWith(100);
+    history.want({ from: 200_000, to: 300_000, isLive: true });
+    await read(history);
+    expect(history.knownSince).toBe(200_000);
+    // Earlier ones are not read yet.
+    history.want({ from: 150_000, to: 250_000, isLive: false });
+    expect(history.knownSince).toBe(200_000);
+    expect(history.isFull).toBe(false);
+    await read(history);
+    expect(history.knownSince).toBe(150_000);
+  });
+
   it("reads older ones when they are wanted, only those", async () => {
     const { log, history } = historyWith(3_000);
     history.want({ from: 2_900_000, to: 3_000_000, isLive: true });
@@ -130,6 +143,7 @@ describe("the history of events", () => {
     await read(history);
     expect(barCount(history)).toBeLessThanOrEqual(MOST_EVENTS);
     expect(barCount(history)).toBeGreaterThan(MOST_EVENTS / 2);
+    expect(history.isFull).toBe(true);
     expect(history.knownSince).toBeGreaterThan(now / 2);
     let asked = log.asked.length;
     history.want({ from: 0, to: now, isLive: true });

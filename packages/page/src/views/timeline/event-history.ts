@@ -118,14 +118,13 @@ export class EventHistory {
   want(wanted: Wanted): void {
     this.#wanted = wanted;
     const isWhole =
-      !missingFor(this.#spans, wanted.from, this.#newest) ||
-      (this.#isFull && serves(this.#filledFor, wanted));
+      !missingFor(this.#spans, wanted.from, this.#newest) || (this.isFull && serves(this.#filledFor, wanted));
     if (isWhole && this.#listed && !this.#mustList) {
       this.close();
       return;
     }
     if (serves(this.#reading.wanted, wanted) || !this.#reading.mayStart) return;
-    if (!isWhole && this.#isFull) this.#trim(MOST_EVENTS / 2);
+    if (!isWhole && this.isFull) this.#trim(MOST_EVENTS / 2);
     this.#reading.start(wanted, (signal) => this.#read(wanted, signal));
   }
 
@@ -145,7 +144,8 @@ export class EventHistory {
     return this.#spans.reduce((sum, { events }) => sum + events.length, 0);
   }
 
-  get #isFull(): boolean {
+  /** Whether no more events fit in memory. */
+  get isFull(): boolean {
     return this.#count >= ROOM;
   }
 
@@ -155,8 +155,8 @@ export class EventHistory {
     let start = from;
     for (;;) {
       const missing = missingFor(this.#spans, start, this.#newest);
-      if (this.#isFull) this.#filledFor = wanted;
-      if (!missing || this.#isFull) return;
+      if (this.isFull) this.#filledFor = wanted;
+      if (!missing || this.isFull) return;
       if ("since" in missing) await this.#findStart(signal);
       signal.throwIfAborted();
       const query =

@@ -12,6 +12,7 @@ export function Notices({ live, data, range }: { live: Live; data: TimelineData;
   const { events, isReading, isCut, missedAt } = data;
   const since = events.knownSince ?? Number.NEGATIVE_INFINITY;
   const until = events.knownUntil ?? Number.POSITIVE_INFINITY;
+  const hasMore = events.isFull && !isReading;
   const coverage = live["eviction/node"]?.coverage;
   const texts = [
     node && !node.lifecycle && "Lifecycle is off: to see containers, turn it on (lifecycle.enabled).",
@@ -23,11 +24,11 @@ export function Notices({ live, data, range }: { live: Live; data: TimelineData;
       events.logStart > range.from &&
       `The log of containers starts at ${timeText(events.logStart)}.`,
     ...(coverage ? missingLines(coverage, range.from) : []).map((line) => shown(line, 300)),
-    !isReading &&
+    hasMore &&
       since > range.from &&
       since > (events.logStart ?? 0) &&
       `There are more events than fit: containers are shown since ${timeText(since)}. Zoom in.`,
-    !isReading &&
+    hasMore &&
       until < range.to &&
       `There are more events than fit: containers are shown until ${timeText(until)}. Zoom in.`,
     isCut && "There are more marks or readings than fit. Zoom in.",
