@@ -358,8 +358,11 @@ describe("explain node", () => {
         .map(({ message }) => message);
     const flags = { evictionConditionTransitionPeriod: "2s" };
     agent = await startAgent(cluster, flags);
-    expect(await explain("node")).toBe(
-      "Node worker-1\n\nNo condition or taint is set by Nodekeeper.\n\nRecords go back to <time>.\n",
+    // Once it has read the Node.
+    await eventually(async () =>
+      expect(await explain("node")).toBe(
+        "Node worker-1\n\nNo condition or taint is set by Nodekeeper.\n\nRecords go back to <time>.\n",
+      ),
     );
     const plugin = await startEvictionPlugin(agent.pluginDir, "ts-evict");
     // An agent with a stored state may remove taints at once; one without waits for a minute.

@@ -33,8 +33,8 @@ export async function eventsCommand(
   run: CommandRun,
 ): Promise<void> {
   const { output, clock, signal } = run;
-  let position: { cursor?: string; since?: number } = startPosition(since, clock.now());
-  const startText = position.since === undefined ? since : timeOf(position.since);
+  const start: { cursor?: string; since?: number } = startPosition(since, clock.now());
+  let position = start;
   let shown = 0;
   let hasProblems = false;
   /** Prints the available events, up to the end of the log. */
@@ -57,11 +57,20 @@ export async function eventsCommand(
   await printNew();
   if (format !== "text" || signal.aborted) return;
   if (shown === 0) {
-    output.write(`No events of ${selectorText(selector)} since ${startText}.\n`);
+    const from = start.since === undefined ? since : await sinceText(agent, start.since);
+    output.write(`No events of ${selectorText(selector)} since ${from}.\n`);
   }
   if (output.isTerminal && position.cursor) {
     output.write(dimLine(output, `To continue from here: --since ${plainText(position.cursor)}`));
   }
+}
+
+// The log has no events from before it began, whatever happened.
+async function sinceText(agent: AgentConnection, since: number): Promise<string> {
+  const { items } = await agent.get("events", { since: 0, limit: 1 });
+  const [first] = items;
+  if (first?.kind !== "event" || first.event.at <= since) return timeOf(since);
+  return `${timeOf(first.event.at)}, when the event log begins`;
 }
 
 function startPosition(since: string, now: number): { cursor: string } | { since: number } {

@@ -106,7 +106,10 @@ describe("events", () => {
     runtime.set("web", "app", "running");
     await until("it has started", async () => (await cli("events")).includes("ContainerStarted"));
     expect(await cli("events", "-n", namespace, "web")).toContain(`${namespace}/web`);
-    expect(await cli("events", "other")).toMatch(/^No events of pod default\/other since 20.*Z\.\n$/);
+    expect(await cli("events", "other")).toMatch(
+      /^No events of pod default\/other since 20.*Z, when the event log begins\.\n$/,
+    );
+    expect(await cli("events", "other", "--since", "0s")).toMatch(/^No events of .* since 20.*Z\.\n$/);
     expect(await cli("events", "-n", "nope", "--since", "5m")).toMatch(
       /^No events of pods in namespace nope since /,
     );

@@ -14,14 +14,21 @@ const reading = (given: object) => ({
   },
 });
 
-async function top(readings: object[], format: "table" | "json" = "table"): Promise<string> {
+const NOW = 600_000;
+
+/** What `top` prints of the last round, `at` then. */
+async function top(
+  readings: object[] | undefined,
+  format: "table" | "json" = "table",
+  at = NOW - 5_000,
+): Promise<string> {
   let out = "";
   const write = (text: string) => {
     out += text;
   };
-  const rounds = readings.length > 0 ? [{ at: 1, readings }] : [];
+  const rounds = readings ? [{ at, readings }] : [];
   const agent = { get: async () => ({ rounds }), [Symbol.dispose]: () => {} } as unknown as AgentConnection;
-  await topCommand(agent, format, { write, isTerminal: false, columns: 80 }, 600_000);
+  await topCommand(agent, format, { write, isTerminal: false, columns: 80 }, NOW);
   return out;
 }
 
@@ -54,7 +61,18 @@ describe("top", () => {
   });
 
   it("reports that there was no round", async () => {
-    expect(await top([])).toBe("No eviction round since 1970-01-01T00:05:00.000Z.\n");
-    expect(await top([], "json")).toBe("null\n");
+    expect(await top(undefined)).toBe("No eviction round since 1970-01-01T00:05:00.000Z.\n");
+    expect(await top(undefined, "json")).toBe("null\n");
+  });
+
+  it("reports that a round has no reading: its plugins may not have answered", async () => {
+    expect(await top([])).toBe("No reading of an eviction plugin in the last round.\n");
+  });
+
+  it("names the round if it is old", async () => {
+    expect(await top([reading({})], "table", NOW - 31_000)).toMatch(
+      /^Round at 1970-01-01T00:09:29.000Z\nPLUGIN/,
+    );
+    expect(await top([reading({})])).toMatch(/^PLUGIN/);
   });
 });

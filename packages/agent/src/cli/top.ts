@@ -6,6 +6,8 @@ import { type Colour, type Output, printAs, type TableFormat, table } from "./ou
 
 // Every plugin is called within this time unless eviction is stuck.
 const LOOK_BACK_MS = 5 * 60_000;
+// A round this old is named: rounds are stuck or skipped, or it is one of an earlier agent.
+const OLD_MS = 30_000;
 
 type Reading = ApiAnswers["eviction/readings"]["rounds"][number]["readings"][number];
 
@@ -24,13 +26,14 @@ export async function topCommand(
   const last = rounds.at(-1);
   printAs(output, format, last ?? null, () => {
     if (!last) return `No eviction round since ${timeOf(now - LOOK_BACK_MS)}.\n`;
-    const heading = format === "wide" ? `Round at ${timeOf(last.at)}\n` : "";
+    const isOld = now - last.at > OLD_MS;
+    const heading = isOld || format === "wide" ? `Round at ${timeOf(last.at)}\n` : "";
     return heading + readingsTable(last.readings, output);
   });
 }
 
 function readingsTable(all: readonly Reading[], output: Output): string {
-  if (all.length === 0) return "No eviction plugin reports a threshold.\n";
+  if (all.length === 0) return "No reading of an eviction plugin in the last round.\n";
   const readings = [...all].sort((a, b) => shareOf(b) - shareOf(a));
   const headings = ["PLUGIN", "SIGNAL", "OBSERVED", "THRESHOLD", "SHARE", "MET"];
   const rows = readings.map((reading) => {

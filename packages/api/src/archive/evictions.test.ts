@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { countEvictions, evictionsOf } from "./evictions.ts";
+import { countEvictions, evictionsOf, isEvicted } from "./evictions.ts";
 
 let nextId = 1;
 
@@ -65,12 +65,25 @@ describe("evictions from decisions", () => {
     expect(ownerOf({})).toBe("ReplicaSet/web-5d4f");
   });
 
+  it.each<[string, Record<string, string>, string]>([
+    ["no request was sent", { "outcome.sent": "false" }, "notEvicted"],
+    ["a request was not answered", { "outcome.sent": "true" }, "unknown"],
+    ["a request was accepted", { "outcome.sent": "true", "outcome.acceptedAt": "120" }, "notEvicted"],
+    ["an earlier request was not answered", { "outcome.sentBefore": "true" }, "unknown"],
+  ])("that failed: if %s", (_, fields, kind) => {
+    const [failed] = evictionsOf([selected(100), ended(100, "failed", fields)], 0);
+    expect(isEvicted(failed!)).toBe(kind);
+  });
+
   it("are counted as evicted only if the agent's request ended the pod", () => {
     const pods = ["terminated", "terminated", "superseded", "failed", "unknown", "overdue"];
     const rows = pods.flatMap((result, at) => {
       const pod = { "k8s.pod.uid": `u${at}`, "k8s.node.name": at < 3 ? "n1" : "n2" };
-      const sent: Record<string, string> = at === 1 ? { "outcome.sent": "false" } : {};
-      return [selected(at + 1, pod), ended(at + 1, result, { ...pod, ...sent })];
+      const known: Record<string, Record<string, string>> = {
+        1: { "outcome.sent": "false" },
+        3: { "outcome.acceptedAt": "4" },
+      };
+      return [selected(at + 1, pod), ended(at + 1, result, { ...pod, ...known[at] })];
     });
     const all = evictionsOf([...rows, selected(9, { "k8s.pod.uid": "open" })], 0);
     expect(countEvictions(all, ["node"])).toEqual([

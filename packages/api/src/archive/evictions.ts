@@ -1,4 +1,4 @@
-import { type OutcomeResult, outcomeResults } from "../decide/index.ts";
+import { isUncertain, type OutcomeResult, outcomeResults } from "../decide/index.ts";
 import type { StoredRow } from "./read-record.ts";
 
 /** An eviction, from its exported decisions. Times are milliseconds since the epoch. */
@@ -18,13 +18,23 @@ export interface ArchivedEviction {
   scope: string;
   reason: string;
   /** How it ended, or that it is overdue. Null if no outcome is archived. */
-  outcome: { result: OutcomeResult; message: string; sent?: boolean } | null;
+  outcome: ArchivedOutcome | null;
+}
+
+/** As much of an `EvictionOutcome` as is read. */
+export interface ArchivedOutcome {
+  result: OutcomeResult;
+  message: string;
+  sent?: boolean;
+  sentBefore?: boolean;
+  acceptedAt?: number;
 }
 
 /** What is read of the body of a decision, by the name that `unpack_json` gives it. */
 export const decisionFields = [
   ...["at", "victim.plugin", "victim.scope", "victim.reason", "pod.labels.pod-template-hash"],
-  ...["outcome.result", "outcome.message", "outcome.selectedAt", "outcome.sent"],
+  ...["outcome.result", "outcome.message", "outcome.selectedAt", "outcome.sent", "outcome.sentBefore"],
+  "outcome.acceptedAt",
 ] as const;
 
 /** Attributes of a decision that are read. */
@@ -54,7 +64,8 @@ export function evictionsOf(rows: readonly Fields[], since: number): ArchivedEvi
 }
 
 function addOutcome(found: Map<string, ArchivedEviction>, row: Fields): void {
-  const { "outcome.result": result = "", "outcome.message": message = "", "outcome.sent": sent } = row;
+  const { "outcome.result": result = "", "outcome.message": message = "" } = row;
+  const { "outcome.sent": sent, "outcome.sentBefore": sentBefore, "outcome.acceptedAt": acceptedAt } = row;
   if (!isResult(result)) return;
   const selectedAt = Number(row["outcome.selectedAt"] || row.at);
   const key = keyOf(row, selectedAt);
@@ -62,7 +73,12 @@ function addOutcome(found: Map<string, ArchivedEviction>, row: Fields): void {
   found.set(key, eviction);
   const before = eviction.outcome ? outcomeResults.indexOf(eviction.outcome.result) : -1;
   if (outcomeResults.indexOf(result) < before) return;
-  eviction.outcome = { result, message, ...(sent ? { sent: sent === "true" } : {}) };
+  eviction.outcome = {
+    ...{ result, message },
+    ...(sent ? { sent: sent === "true" } : {}),
+    ...(sentBefore ? { sentBefore: sentBefore === "true" } : {}),
+    ...(acceptedAt ? { acceptedAt: Number(acceptedAt) } : {}),
+  };
 }
 
 function isResult(text: string): text is OutcomeResult {
@@ -95,9 +111,10 @@ function workloadOf(owner: string, hash: string | undefined): string {
     : owner;
 }
 
-/** Whether the agent evicted the pod. `unknown` also if no end is archived. */
+/** Whether the agent evicted the pod. `unknown` also if no end is archived, or a request may have been accepted. */
 export function isEvicted({ outcome }: ArchivedEviction): "evicted" | "notEvicted" | "unknown" {
-  if (outcome === null || outcome.result === "overdue" || outcome.result === "unknown") return "unknown";
+  if (outcome === null || ["overdue", "unknown"].includes(outcome.result) || isUncertain(outcome))
+    return "unknown";
   return outcome.result === "terminated" && outcome.sent !== false ? "evicted" : "notEvicted";
 }
 

@@ -216,8 +216,9 @@ function recordsLimit(explanation: PodExplanation): string {
 }
 
 // An eviction that was not recorded may have stopped the containers of a pod that runs on.
-function gapLimit({ history, coverage }: PodExplanation): string {
-  const gap = history === null ? undefined : coverage.gaps.find(({ to }) => to >= history.seenAt);
+function gapLimit({ rounds, history, coverage }: PodExplanation): string {
+  const from = history?.seenAt ?? rounds[0]?.at;
+  const gap = from === undefined ? undefined : coverage.gaps.find(({ to }) => to >= from);
   if (!gap) return "";
   return `, as far as records are kept (missing between ${timeOf(gap.from)} and ${timeOf(gap.to)}: ${gap.why})`;
 }

@@ -14,7 +14,7 @@ import type { PodExplanation } from "@nodekeeper/api/records";
 import { timeOf } from "@nodekeeper/api/wording";
 import { NodekeeperError } from "@nodekeeper/core/lib";
 import type { AnswerSource, Sourced } from "../answer-source.ts";
-import { type FoundPod, findPods, ofPods, type PodQuery, queryText } from "./find-pods.ts";
+import { type FoundPod, findPods, MOST_PODS, ofPods, type PodQuery, queryText } from "./find-pods.ts";
 import type { Selection, StoredRows } from "./stored-rows.ts";
 import { quoted } from "./victoria-logs.ts";
 
@@ -233,10 +233,12 @@ export class Archive {
 /** Returns what to know about the choice of a pod, in sentences. @param seenAt since when it is known to have existed */
 export function notesOf({ query, pod, others }: MeantPod, seenAt: number | undefined): string[] {
   const { at } = query;
+  const isCut = others.length + 1 >= MOST_PODS;
   const notes: string[] = [];
   if ("owner" in query.pod && others.length > 0) {
     const some = others.slice(0, MOST_OTHERS).map(({ name, uid }) => `${name} (${uid})`);
-    const more = others.length > some.length ? ` and ${others.length - some.length} more` : "";
+    const least = isCut ? "at least " : "";
+    const more = others.length > some.length ? ` and ${least}${others.length - some.length} more` : "";
     const { kind, name } = query.pod.owner;
     notes.push(`Other pods of ${kind}/${name}, explained by UID: ${some.join(", ")}${more}.`);
   }
@@ -244,5 +246,7 @@ export function notesOf({ query, pod, others }: MeantPod, seenAt: number | undef
   if (pod.lastAt < at) notes.push(`No pod with a later record than ${timeOf(at)}: this is the last one.`);
   if (seenAt !== undefined && seenAt > at)
     notes.push(`It was first seen at ${timeOf(seenAt)}, after ${timeOf(at)}.`);
+  if (isCut && seenAt !== undefined && seenAt > at)
+    notes.push(`Only the last ${MOST_PODS} pods were read: an earlier one may be meant.`);
   return notes;
 }

@@ -28,7 +28,7 @@ export interface FoundPod {
   lastAt: number;
 }
 
-/** Maximum number of pods read. Further pods of a controller are ignored. */
+/** Maximum number of pods read, the last ones. */
 export const MOST_PODS = 1_000;
 const KEYS = ["k8s.pod.uid", "k8s.pod.name", "k8s.node.name", "k8s.cluster.name"] as const;
 

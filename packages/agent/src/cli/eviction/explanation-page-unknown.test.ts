@@ -175,6 +175,16 @@ describe("the page about a pod", () => {
       "Not evicted, as far as records are kept (missing between 2026-03-01T12:00:01.000Z and 2026-03-01T12:00:02.000Z: the machine went down): force requested it, but burst limit of this round reached: the pod is queued.",
     ],
     [
+      "it was requested last, its end is not recorded, and later records are missing",
+      (story) => {
+        story.rounds.policy.burst = 0;
+        story.play({ force: { pods: [evictPod("web", { force: true })] } });
+        const gap = { from: START + 1_000, to: START + 2_000, why: "a queue overflowed" };
+        story.explanation.coverage = { oldest: START - 5_000, gaps: [gap] };
+      },
+      "Not evicted, as far as records are kept (missing between 2026-03-01T12:00:01.000Z and 2026-03-01T12:00:02.000Z: a queue overflowed): force requested it, but burst limit of this round reached: the pod is queued.",
+    ],
+    [
       "it had finished before records were missing",
       (story) => {
         finish(story);

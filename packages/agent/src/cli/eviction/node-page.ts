@@ -24,16 +24,22 @@ export function nodePage(
 ): string {
   const { nodeName, conditions, events, recordsSince, coverage } = explanation;
   const taints = shownTaints(explanation);
-  const hasOwn = taints.some(({ isOwn }) => isOwn);
   return [
     `${paint(output, "bold", plainText(nodeName === null ? "Node" : `Node ${nodeName}`, 300))}\n`,
-    conditions.length > 0 ? "" : `\nNo condition${hasOwn ? "" : " or taint"} is set by Nodekeeper.\n`,
+    conditions.length > 0 ? "" : `\n${noneText(explanation)}\n`,
     ...conditions.map((condition) => `\n${conditionText(condition, explanation, output)}`),
     taints.length === 0 ? "" : `\n${paint(output, "bold", "Taints of the Node")}\n`,
     ...taints.map((taint) => `  ${plainText(nodeTaintText(taint, explanation))}\n`),
     ...eventLines(events, output),
     footer([...coverageLines(coverage, recordsSince), ...sources], output),
   ].join("");
+}
+
+function noneText({ taints, transitionMs }: NodeExplanation): string {
+  // Without the policy of a recorded round, conditions can't be told.
+  if (transitionMs === null) return "The conditions are not known: no round is recorded.";
+  if (taints === null) return "No condition is set by Nodekeeper. The taints of the Node are not known.";
+  return `No condition${taints.some(({ isOwn }) => isOwn) ? "" : " or taint"} is set by Nodekeeper.`;
 }
 
 /** The page of `explain node` about a node whose agent does not answer, from its exported records. */

@@ -1,12 +1,14 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { PodExplanation } from "@nodekeeper/api/records";
 import { NodekeeperError } from "@nodekeeper/core/lib";
 import { eventually } from "@nodekeeper/testing/until";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { JsonRoute } from "../../server/index.ts";
 import { serveRoutes } from "../../server/testing/serve-routes.ts";
 import { runCommand } from "../testing/run-command.ts";
+import { newestOf } from "./newest-explanation.ts";
 import { runKubectlPlugin } from "./program.ts";
 import { kubectlScript } from "./testing/kubectl-script.ts";
 
@@ -235,10 +237,33 @@ describe("explain pod", () => {
     expect(status).toBe(0);
     expect(out).toContain("left at 2000");
     expect(stderr).toBe("");
-    const source = ["Answered by the agent on node n2.", "For earlier pods of this name, use --node n1."];
+    const source = ["Answered by the agent on node n2.", "For other pods of this name, use --node n1."];
     expect(out.trimEnd().split("\n").slice(-2)).toEqual(source);
     const json = JSON.parse((await plugin("explain", "pod", "web", "-o", "json")).out);
     expect(json.source).toEqual({ kind: "agent", node: "n2", notes: source.slice(1) });
+  });
+
+  it("takes a pod that still exists for later than one that was found deleted after it", async () => {
+    const existing = { history: { seenAt: 1_000, leftAt: null } as unknown as PodExplanation["history"] };
+    const deleted = { history: { seenAt: 500, leftAt: 2_000 } as unknown as PodExplanation["history"] };
+    const answers = [
+      { node: "n1", hasAgent: true, answer: explanation("web", deleted), error: undefined },
+      { node: "n2", hasAgent: true, answer: explanation("web", existing), error: undefined },
+    ];
+    expect(newestOf(answers, "default/web").node).toBe("n2");
+    expect(newestOf(answers.toReversed(), "default/web").node).toBe("n2");
+  });
+
+  it("names the agents that did not answer, where another one has a pod of this name", async () => {
+    await start(
+      { node: "n1", pods: { "default/web": explanation("web") } },
+      { node: "n2", isServing: false },
+    );
+    writeFileSync(join(directory, "node-of-pod"), "n2");
+    const { out, status } = await plugin("explain", "pod", "default/web");
+    expect(status).toBe(0);
+    expect(out).toContain("Answered by the agent on node n1.");
+    expect(out).toMatch(/A later pod of this name may be on a node whose agent did not answer: n2 \(/);
   });
 
   it.each([

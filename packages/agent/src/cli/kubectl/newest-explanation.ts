@@ -7,8 +7,9 @@ import type { FleetAnswer } from "../fleet.ts";
 const MOST_NAMED = 5;
 
 /**
- * Returns the most recent one if pods of the same name were on several nodes, with a note that names the others. Throws
- * `notFound` if no agent has a record of the pod, `unavailable` if an agent that did not answer may have one.
+ * Returns the most recent one if pods of the same name were on several nodes, with notes that name the others and the
+ * nodes whose agents did not answer. Throws `notFound` if no agent has a record of the pod, `unavailable` if an agent that
+ * did not answer may have one.
  */
 export function newestOf(
   answers: readonly FleetAnswer<PodExplanation>[],
@@ -20,11 +21,14 @@ export function newestOf(
   const silent = answers.filter(({ answer, error }) => !answer && codeOf(error) !== "notFound");
   const [newest, ...older] = found;
   if (newest) {
-    const nodes = older.map(({ node }) => node).join(", ");
-    return {
-      ...newest,
-      notes: older.length > 0 ? [`For earlier pods of this name, use --node ${nodes}.`] : [],
-    };
+    const notes: string[] = [];
+    if (older.length > 0)
+      notes.push(`For other pods of this name, use --node ${older.map(({ node }) => node).join(", ")}.`);
+    if (silent.length > 0)
+      notes.push(
+        `A later pod of this name may be on a node whose agent did not answer: ${errorsText(silent)}.`,
+      );
+    return { ...newest, notes };
   }
   const asked = `no record of pod ${pod}: queried ${counted(answers.length, "agent")}`;
   // Each error includes since when the node's records are kept.
@@ -41,8 +45,9 @@ function errorsText(answers: readonly FleetAnswer<PodExplanation>[]): string {
   return `${some.join("; ")}${rest}`;
 }
 
-/** Wall-clock time of the last record of the pod, milliseconds. */
+/** Wall-clock time of the last record of the pod, milliseconds. A pod that still exists is later than any other. */
 function lastSeen({ rounds, steps, events, history }: PodExplanation): number {
+  if (history?.leftAt === null) return Number.MAX_SAFE_INTEGER;
   const times = [...rounds.map(({ until }) => until), ...[...steps, ...events].map(({ at }) => at)];
   return Math.max(0, history?.leftAt ?? 0, ...times);
 }
