@@ -112,6 +112,7 @@ function connectionTo(node: string, state: FleetNodeState): AgentConnection {
     version: { version, nodeName: node, node: "v24.21.0", startedAt: now },
     configuration: state.configuration ?? {},
     "eviction/evictions": {
+      coverage: { oldest: 0, requests: 0, gaps: [] },
       items: Array.from({ length: evicted }, (_, at) => ({
         ...{ uid: `${node}-${at}`, namespace: "default", name: `web-${at}`, dryRun: false },
         outcome: { result: "terminated" },

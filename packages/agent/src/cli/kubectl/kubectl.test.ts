@@ -54,6 +54,8 @@ interface Agent {
   version?: string;
   plugins?: object[];
   evictions?: object[];
+  /** Times of which records are missing. */
+  gaps?: object[];
   /** Health checks that fail. */
   checks?: string[];
   /** Pods that it explains. */
@@ -83,6 +85,7 @@ async function serve({
   version = "0.1.0",
   plugins = [],
   evictions = [],
+  gaps = [],
   checks = [],
   pods = {},
 }: Agent): Promise<void> {
@@ -98,7 +101,7 @@ async function serve({
     }),
     plugins: () => plugins,
     objects: () => [],
-    "eviction/evictions": () => ({ items: evictions }),
+    "eviction/evictions": () => ({ items: evictions, coverage: { oldest: 0, requests: 0, gaps } }),
     "eviction/node": () => ({ conditions: [], events: [], nodeName: node, at: null, recordsSince: null }),
     "eviction/explain": (query) => {
       const found = pods[query.get("pod") ?? ""];
@@ -200,6 +203,17 @@ describe("status", () => {
         "env NODEKEEPER_NAMESPCE: unknown variable; did you mean NODEKEEPER_NAMESPACE?",
       ),
     ]);
+  });
+
+  it("tells evictions of the last hour from recorded ones where records of it are missing", async () => {
+    const [from, to] = [Date.now() - 1_800_000, Date.now() - 600_000];
+    await start({ node: "n1", gaps: [{ from, to, why: "the disk was full" }] }, { node: "n2" });
+    const one = (await plugin("status", "n1")).out;
+    expect(one).toMatch(
+      /^Evicted: +0 pods recorded in the last hour\n {2}Records are missing between .*full\.$/m,
+    );
+    expect((await plugin("status", "n2")).out).toMatch(/^Evicted: +0 pods in the last hour\nConditions/m);
+    expect((await plugin("status")).out).toContain("0 evictions recorded in the last hour");
   });
 
   it("of all nodes shows those with agents where the caller may not list nodes", async () => {

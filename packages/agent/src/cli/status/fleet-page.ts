@@ -112,12 +112,13 @@ function summaryLine(answers: readonly FleetAnswer<NodeStatus>[], output: Output
   const without = unanswered.filter(({ hasAgent }) => !hasAgent).length;
   const silent = unanswered.length - without;
   const evicted = nodes.reduce((sum, { eviction }) => sum + (eviction?.evicted.length ?? 0), 0);
+  const areMissing = nodes.some(({ eviction }) => eviction !== undefined && eviction.missing.length > 0);
   const shares = Object.entries(versions).map(([version, count]) => plainText(`${version} on ${count}`));
   const parts = [
     counted(answers.length, "node"),
     silent > 0 ? paint(output, "red", `${silent} without an answer`) : "all agents answered",
     without > 0 ? `${without} without an agent` : "",
-    `${counted(evicted, "eviction")} in the last hour`,
+    `${counted(evicted, "eviction")}${areMissing ? " recorded" : ""} in the last hour`,
     shares.length > 0 ? `versions: ${shares.join(", ")}` : "",
   ];
   return parts.filter((part) => part !== "").join("; ");

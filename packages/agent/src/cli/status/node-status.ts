@@ -1,5 +1,6 @@
 import type { EvictionMode } from "@nodekeeper/api/decide";
 import type { ApiAnswers } from "@nodekeeper/api/openapi";
+import { missingLines } from "@nodekeeper/api/wording";
 import type { AgentConnection } from "../agent-connection.ts";
 import { problemOf, shownState } from "../plugin-row.ts";
 import { pluginsByName } from "../plugins-by-name.ts";
@@ -40,6 +41,8 @@ export interface EvictionStatus {
   evicted: string[];
   /** Pods that would have been evicted in the last hour. */
   dryRunEvicted: string[];
+  /** Records of the last hour that are missing, in sentences. */
+  missing: string[];
   /** Taints and conditions currently set. */
   conditions: string[];
 }
@@ -74,22 +77,23 @@ async function readEviction(
   // By UID: a pod may be requested more than once, and another pod may have the same name.
   const evicted = new Map<string, string>();
   const dryRunEvicted = new Map<string, string>();
+  let missing: string[] = [];
+  const since = now - EVICTIONS_MS;
   for (let after: number | undefined = 0; after !== undefined; ) {
-    const page: ApiAnswers["eviction/evictions"] = await agent.get("eviction/evictions", {
-      since: now - EVICTIONS_MS,
-      after,
-    });
+    const page: ApiAnswers["eviction/evictions"] = await agent.get("eviction/evictions", { since, after });
     for (const { uid, namespace, name, dryRun, outcome } of page.items) {
       if (dryRun) dryRunEvicted.set(uid, `${namespace}/${name}`);
       else if (outcome?.result === "terminated") evicted.set(uid, `${namespace}/${name}`);
     }
     after = page.next;
+    missing = missingLines({ oldest: null, gaps: page.coverage.gaps }, since);
   }
   const { conditions } = await agent.get("eviction/node");
   return {
     ...{ mode, dryRunPlugins },
     evicted: [...evicted.values()],
     dryRunEvicted: [...dryRunEvicted.values()],
+    missing,
     conditions: conditions.flatMap(({ name, taints }) => (taints.length > 0 ? taints : [name])),
   };
 }

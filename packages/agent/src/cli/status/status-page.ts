@@ -27,11 +27,16 @@ export function statusPage(status: NodeStatus, output: Output, now: number): str
 
 function evictionLines(eviction: EvictionStatus | undefined, output: Output): string[] {
   if (!eviction) return [line("Eviction", "off")];
-  const { mode, dryRunPlugins, evicted, dryRunEvicted, conditions } = eviction;
+  const { mode, dryRunPlugins, evicted, dryRunEvicted, missing, conditions } = eviction;
+  const recorded = missing.length > 0 ? " recorded" : "";
   return [
     line("Eviction", plainText(evictionModeText(mode, dryRunPlugins), 600)),
-    line("Evicted", `${counted(evicted.length, "pod")} in the last hour${evicted.length > 0 ? ":" : ""}`),
+    line(
+      "Evicted",
+      `${counted(evicted.length, "pod")}${recorded} in the last hour${evicted.length > 0 ? ":" : ""}`,
+    ),
     ...listed(evicted),
+    ...listed(missing),
     ...(dryRunEvicted.length > 0
       ? [
           line("Dry run", `${counted(dryRunEvicted.length, "pod")} would have been evicted:`),
