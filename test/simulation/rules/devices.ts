@@ -117,10 +117,12 @@ export const devices: readonly Rule[] = [
     promise: "A claim is unprepared once all containers of its pod have exited.",
     watch: each(
       ({ devices: { unpreparations } }) => unpreparations,
-      (world, { uid, devices: names }) => {
-        const pod = world.devices.kubelet.find(uid)?.podUid;
-        return names.length > 0 && pod !== undefined && isRunning(world, pod)
-          ? `${names} of ${uid}, whose pod ${pod} runs`
+      (world, { uid, driver, devices: names }) => {
+        const known = world.devices.kubelet.find(uid, driver);
+        // Pods of the world start without their claims. A real kubelet starts no container before they are prepared.
+        if (names.length === 0 || !known || known.preparedAt === 0) return undefined;
+        return isRunning(world, known.podUid)
+          ? `${names} of ${uid}, whose pod ${known.podUid} runs`
           : undefined;
       },
     ),
