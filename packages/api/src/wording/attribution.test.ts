@@ -11,20 +11,32 @@ const requestedAt = (time: string) => ({
   deletion: { requestedAt: Date.parse(time), gracePeriodSeconds: 30 },
 });
 
+// A request of the gap may be executed a minute later.
 it.each<[string, NodePod, { from: number; to: number }, "other" | "unknown"]>([
-  ["ended just before the pod was last seen", gone({}, KNOWN), { from: 0, to: KNOWN - 1 }, "other"],
+  [
+    "ended more than a minute before the pod was last seen",
+    gone({}, KNOWN),
+    { from: 0, to: KNOWN - 60_001 },
+    "other",
+  ],
+  [
+    "ended a minute before the pod was last seen",
+    gone({}, KNOWN),
+    { from: 0, to: KNOWN - 60_000 },
+    "unknown",
+  ],
   ["ended after the pod was last seen", gone({}, KNOWN), { from: 0, to: KNOWN }, "unknown"],
   ["began after the pod had left", gone({}, KNOWN), { from: LEFT + 1, to: LEFT + 2 }, "other"],
   [
-    "ended within the second in which the deletion was requested, of which the API server has no parts",
+    "ended a minute before the second in which the deletion was requested, of which the API server has no parts",
     gone(requestedAt("2026-03-01T12:00:30.900Z"), null),
-    { from: 0, to: Date.parse("2026-03-01T12:00:30.000Z") },
+    { from: 0, to: Date.parse("2026-03-01T11:59:30.000Z") },
     "unknown",
   ],
   [
-    "ended before the second in which the deletion was requested",
+    "ended more than a minute before that second",
     gone(requestedAt("2026-03-01T12:00:30.900Z"), null),
-    { from: 0, to: Date.parse("2026-03-01T12:00:29.999Z") },
+    { from: 0, to: Date.parse("2026-03-01T11:59:29.999Z") },
     "other",
   ],
 ])("a pod that was not selected, with a gap in the records that %s", (_, history, gap, by) => {

@@ -106,7 +106,11 @@ function unknown(why = ""): Attribution {
   return { by: "unknown", why };
 }
 
-// From the request to delete the pod until it left the node.
+// A request may be executed this long after it was sent: kube-apiserver's default --request-timeout.
+const LATE_MS = 60_000;
+
+// From the request to delete the pod until it left the node. A request that was sent in a gap before may have been executed
+// later.
 function fromCoverage(explanation: PodExplanation): Attribution {
   const { history } = explanation;
   if (history === null) return { by: "other", why: "" };
@@ -116,6 +120,6 @@ function fromCoverage(explanation: PodExplanation): Attribution {
   const seen = [lastKnownAt, leftAt].filter(isTime);
   if (stated.length + seen.length === 0) return { by: "other", why: "" };
   const from = Math.min(...stated.map((time) => Math.floor(time / SECOND_MS) * SECOND_MS), ...seen);
-  const why = missingRecords(explanation, from, Math.max(...stated, ...seen));
+  const why = missingRecords(explanation, from - LATE_MS, Math.max(...stated, ...seen));
   return why === undefined ? { by: "other", why: "" } : unknown(why);
 }
