@@ -58,18 +58,23 @@ export async function eventsCommand(
   if (format !== "text" || signal.aborted) return;
   if (shown === 0) {
     const from = start.since === undefined ? since : await sinceText(agent, start.since);
-    output.write(`No events of ${selectorText(selector)} since ${from}.\n`);
+    output.write(
+      from === undefined
+        ? "The event log has no events yet.\n"
+        : `No events of ${selectorText(selector)} since ${from}.\n`,
+    );
   }
   if (output.isTerminal && position.cursor) {
     output.write(dimLine(output, `To continue from here: --since ${plainText(position.cursor)}`));
   }
 }
 
-// The log has no events from before it began, whatever happened.
-async function sinceText(agent: AgentConnection, since: number): Promise<string> {
+// The log has no events from before it began, whatever happened. Undefined: it has none at all.
+async function sinceText(agent: AgentConnection, since: number): Promise<string | undefined> {
   const { items } = await agent.get("events", { since: 0, limit: 1 });
   const [first] = items;
-  if (first?.kind !== "event" || first.event.at <= since) return timeOf(since);
+  if (!first) return undefined;
+  if (first.kind !== "event" || first.event.at <= since) return timeOf(since);
   return `${timeOf(first.event.at)}, when the event log begins`;
 }
 

@@ -66,7 +66,7 @@ describe("top", () => {
   });
 
   it("reports that a round has no reading: its plugins may not have answered", async () => {
-    expect(await top([])).toBe("No reading of an eviction plugin in the last round.\n");
+    expect(await top([])).toBe("No eviction plugin reported a reading in the last round.\n");
   });
 
   it("names the round if it is old", async () => {

@@ -33,7 +33,7 @@ export async function topCommand(
 }
 
 function readingsTable(all: readonly Reading[], output: Output): string {
-  if (all.length === 0) return "No reading of an eviction plugin in the last round.\n";
+  if (all.length === 0) return "No eviction plugin reported a reading in the last round.\n";
   const readings = [...all].sort((a, b) => shareOf(b) - shareOf(a));
   const headings = ["PLUGIN", "SIGNAL", "OBSERVED", "THRESHOLD", "SHARE", "MET"];
   const rows = readings.map((reading) => {

@@ -81,7 +81,7 @@ describe("evictions from decisions", () => {
       const pod = { "k8s.pod.uid": `u${at}`, "k8s.node.name": at < 3 ? "n1" : "n2" };
       const known: Record<string, Record<string, string>> = {
         1: { "outcome.sent": "false" },
-        3: { "outcome.acceptedAt": "4" },
+        3: { "outcome.sent": "true", "outcome.acceptedAt": "4" },
       };
       return [selected(at + 1, pod), ended(at + 1, result, { ...pod, ...known[at] })];
     });

@@ -210,7 +210,8 @@ function missingUntilFinished(explanation: PodExplanation): string | undefined {
 function recordsLimit(explanation: PodExplanation): string {
   const { history, coverage } = explanation;
   const { requests } = coverage;
-  if (history === null || requests === undefined) return "";
+  if (history === null) return gapLimit(explanation);
+  if (requests === undefined) return "";
   if (history.seenAt < requests) return `, as far as records are kept (oldest: ${timeOf(requests)})`;
   return gapLimit(explanation);
 }

@@ -53,6 +53,8 @@ export interface MeantPod {
   query: PodQuery;
   pod: FoundPod;
   others: FoundPod[];
+  /** Whether there may be earlier ones, which were not read. */
+  isCut: boolean;
 }
 
 /**
@@ -68,10 +70,11 @@ export class Archive {
 
   /** Returns the pod that is meant. Throws `notFound`, and `invalid` if several clusters have one. */
   async find(query: PodQuery): Promise<MeantPod> {
-    const [pod, ...others] = await findPods(this.#rows, query);
+    const { pods, isCut } = await findPods(this.#rows, query);
+    const [pod, ...others] = pods;
     if (!pod) throw this.#notRecorded(query);
     this.#checkCluster(queryText(query), [pod, ...others]);
-    return { query, pod, others };
+    return { query, pod, others, isCut };
   }
 
   // Names are of one cluster.
@@ -231,9 +234,8 @@ export class Archive {
 }
 
 /** Returns what to know about the choice of a pod, in sentences. @param seenAt since when it is known to have existed */
-export function notesOf({ query, pod, others }: MeantPod, seenAt: number | undefined): string[] {
+export function notesOf({ query, pod, others, isCut }: MeantPod, seenAt: number | undefined): string[] {
   const { at } = query;
-  const isCut = others.length + 1 >= MOST_PODS;
   const notes: string[] = [];
   if ("owner" in query.pod && others.length > 0) {
     const some = others.slice(0, MOST_OTHERS).map(({ name, uid }) => `${name} (${uid})`);
@@ -244,9 +246,8 @@ export function notesOf({ query, pod, others }: MeantPod, seenAt: number | undef
   }
   if (at === undefined) return notes;
   if (pod.lastAt < at) notes.push(`No pod with a later record than ${timeOf(at)}: this is the last one.`);
-  if (seenAt !== undefined && seenAt > at)
-    notes.push(`It was first seen at ${timeOf(seenAt)}, after ${timeOf(at)}.`);
-  if (isCut && seenAt !== undefined && seenAt > at)
-    notes.push(`Only the last ${MOST_PODS} pods were read: an earlier one may be meant.`);
+  if (seenAt === undefined || seenAt <= at) return notes;
+  notes.push(`It was first seen at ${timeOf(seenAt)}, after ${timeOf(at)}.`);
+  if (isCut) notes.push(`Only the last ${MOST_PODS} pods were read: an earlier one may be meant.`);
   return notes;
 }

@@ -32,8 +32,14 @@ export interface FoundPod {
 export const MOST_PODS = 1_000;
 const KEYS = ["k8s.pod.uid", "k8s.pod.name", "k8s.node.name", "k8s.cluster.name"] as const;
 
-/** Returns the pods that are meant: first the one to explain, then the others, last records first. */
-export async function findPods(rows: StoredRows, { pod, node, at }: PodQuery): Promise<FoundPod[]> {
+/**
+ * Returns the pods that are meant: first the one to explain, then the others, last records first. `isCut`: there may be
+ * earlier ones.
+ */
+export async function findPods(
+  rows: StoredRows,
+  { pod, node, at }: PodQuery,
+): Promise<{ pods: FoundPod[]; isCut: boolean }> {
   const by = KEYS.map((key) => `"${key}"`).join(", ");
   const pipe = `stats by (${by}) max(_time) last | sort by (last desc)`;
   const answer = await rows.rows({ ...selectionOf(pod), node, events: ofPods }, pipe, MOST_PODS);
@@ -49,7 +55,10 @@ export async function findPods(rows: StoredRows, { pod, node, at }: PodQuery): P
   const distinct = [...new Map(oldestFirst.map((one) => [one.uid, one])).values()];
   const meant = at === undefined ? undefined : distinct.find(({ lastAt }) => lastAt >= at);
   const newestFirst = distinct.reverse();
-  return meant ? [meant, ...newestFirst.filter((one) => one !== meant)] : newestFirst;
+  return {
+    pods: meant ? [meant, ...newestFirst.filter((one) => one !== meant)] : newestFirst,
+    isCut: answer.length >= MOST_PODS,
+  };
 }
 
 /** What the archive must have of a pod to explain it. */

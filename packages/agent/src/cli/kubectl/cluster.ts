@@ -130,7 +130,7 @@ export class Cluster implements Fleet {
       agents.filter((agent) => !isFirst(agent)),
       explain,
     );
-    const newest = newestOf([...(own ? [own] : []), ...others], query.pod);
+    const newest = newestOf([...(own ? [own] : []), ...others], query.pod, !("uid" in pod));
     return answeredBy(newest.node, newest.answer, newest.notes);
   }
 

@@ -264,8 +264,20 @@ describe("explain pod", () => {
       { node: "n1", hasAgent: true, answer: explanation("web", deleted), error: undefined },
       { node: "n2", hasAgent: true, answer: explanation("web", existing), error: undefined },
     ];
-    expect(newestOf(answers, "default/web").node).toBe("n2");
-    expect(newestOf(answers.toReversed(), "default/web").node).toBe("n2");
+    expect(newestOf(answers, "default/web", true).node).toBe("n2");
+    expect(newestOf(answers.toReversed(), "default/web", true).node).toBe("n2");
+  });
+
+  it.each([
+    ["given by its name, and gone", 2_000, true, true],
+    ["given by its UID", 2_000, false, false],
+    ["that still exists", null, true, false],
+  ])("of a pod %s, agents that did not answer are named: %s %s %s", (_, leftAt, isByName, isNamed) => {
+    const history = { seenAt: 500, leftAt } as unknown as PodExplanation["history"];
+    const found = { node: "n1", hasAgent: true, answer: explanation("web", { history }), error: undefined };
+    const silent = { node: "n2", hasAgent: true, answer: undefined, error: new Error("timed out") };
+    const { notes } = newestOf([found, silent], "default/web", isByName);
+    expect(notes.some((note) => note.includes("n2 (timed out)"))).toBe(isNamed);
   });
 
   it("names the agents that did not answer, where another one has a pod of this name", async () => {

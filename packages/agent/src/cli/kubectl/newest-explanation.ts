@@ -10,10 +10,12 @@ const MOST_NAMED = 5;
  * Returns the most recent one if pods of the same name were on several nodes, with notes that name the others and the
  * nodes whose agents did not answer. Throws `notFound` if no agent has a record of the pod, `unavailable` if an agent that
  * did not answer may have one.
+ * @param isByName whether the pod was given by its name, which others may have had
  */
 export function newestOf(
   answers: readonly FleetAnswer<PodExplanation>[],
   pod: string,
+  isByName: boolean,
 ): { node: string; answer: PodExplanation; notes: string[] } {
   const found = answers
     .flatMap(({ node, answer }) => (answer ? [{ node, answer }] : []))
@@ -24,7 +26,7 @@ export function newestOf(
     const notes: string[] = [];
     if (older.length > 0)
       notes.push(`For other pods of this name, use --node ${older.map(({ node }) => node).join(", ")}.`);
-    if (silent.length > 0)
+    if (silent.length > 0 && isByName && newest.answer.history?.leftAt !== null)
       notes.push(
         `A later pod of this name may be on a node whose agent did not answer: ${errorsText(silent)}.`,
       );

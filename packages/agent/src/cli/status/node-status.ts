@@ -86,6 +86,7 @@ async function readEviction(
       else if (outcome?.result === "terminated") evicted.set(uid, `${namespace}/${name}`);
     }
     after = page.next;
+    // Not those of before a new agent: they would be named in its first hour.
     missing = missingLines({ oldest: null, gaps: page.coverage.gaps }, since);
   }
   const { conditions } = await agent.get("eviction/node");
