@@ -5,8 +5,11 @@ import { attributionOf } from "./attribution.ts";
 const KNOWN = Date.parse("2026-03-01T12:00:26.937Z");
 const LEFT = KNOWN + 15_000;
 
-const gone = (ending: object, lastKnownAt: number | null) =>
-  ({ leftAt: LEFT, lastKnownAt, ending: { deletion: null, disruption: null, ...ending } }) as NodePod;
+const gone = (ending: object, lastKnownAt: number | null, startTime: number | null = null) =>
+  ({
+    ...{ leftAt: LEFT, lastKnownAt, ending: { deletion: null, disruption: null, ...ending } },
+    pod: { startTime },
+  }) as NodePod;
 const requestedAt = (time: string) => ({
   deletion: { requestedAt: Date.parse(time), gracePeriodSeconds: 30 },
 });
@@ -26,6 +29,13 @@ it.each<[string, NodePod, { from: number; to: number }, "other" | "unknown"]>([
     "unknown",
   ],
   ["ended after the pod was last seen", gone({}, KNOWN), { from: 0, to: KNOWN }, "unknown"],
+  ["ended before the pod started", gone({}, KNOWN, KNOWN - 1_000), { from: 0, to: KNOWN - 1_001 }, "other"],
+  [
+    "ended after the pod had started",
+    gone({}, KNOWN, KNOWN - 1_000),
+    { from: 0, to: KNOWN - 1_000 },
+    "unknown",
+  ],
   ["began after the pod had left", gone({}, KNOWN), { from: LEFT + 1, to: LEFT + 2 }, "other"],
   [
     "ended a minute before the second in which the deletion was requested, of which the API server has no parts",

@@ -109,17 +109,18 @@ function unknown(why = ""): Attribution {
 // A request may be executed this long after it was sent: kube-apiserver's default --request-timeout.
 const LATE_MS = 60_000;
 
-// From the request to delete the pod until it left the node. A request that was sent in a gap before may have been executed
-// later.
+// From the request to delete the pod until it left the node. A request that was sent in a gap before, while the pod ran, may
+// have been executed later.
 function fromCoverage(explanation: PodExplanation): Attribution {
   const { history } = explanation;
   if (history === null) return { by: "other", why: "" };
-  const { ending, leftAt, lastKnownAt } = history;
+  const { ending, leftAt, lastKnownAt, pod } = history;
   const isTime = (time: number | null | undefined) => time != null;
   const stated = [ending.deletion?.requestedAt, ending.disruption?.at].filter(isTime);
   const seen = [lastKnownAt, leftAt].filter(isTime);
   if (stated.length + seen.length === 0) return { by: "other", why: "" };
   const from = Math.min(...stated.map((time) => Math.floor(time / SECOND_MS) * SECOND_MS), ...seen);
-  const why = missingRecords(explanation, from - LATE_MS, Math.max(...stated, ...seen));
+  const sentFrom = Math.min(from, Math.max(from - LATE_MS, pod.startTime ?? 0));
+  const why = missingRecords(explanation, sentFrom, Math.max(...stated, ...seen));
   return why === undefined ? { by: "other", why: "" } : unknown(why);
 }
