@@ -258,12 +258,15 @@ function lostAbout(world: World, pod: PodTruth): LostEvidence {
     records:
       isDead(endedAt, recordedAt) ||
       isForgotten(createdAt, recordedAt + blindnessMs(world)) ||
-      isUnsaved(history, endedAt, recordedAt) ||
+      isUnsaved(history, Math.max(createdAt, endedAt - LATE_REQUEST_MS), recordedAt) ||
       isUnwritten(world, pod) ||
       machine.wallOffset !== 0 ||
       wasPerhapsUnseen(pod, world),
   };
 }
+
+// A request of an agent that is gone may be executed this long after it was sent.
+const LATE_REQUEST_MS = 60_000;
 
 // A watch that the API server refuses or ends is opened again after at most this, and then after one slow response.
 const LONGEST_BLINDNESS_MS = 30_000;
