@@ -161,7 +161,7 @@ export class Follower {
     source.addEventListener("open", (event) => {
       if (!(event instanceof MessageEvent)) void setClock(this.#clock);
     });
-    // What is no longer followed would become old unnoticed.
+    // Data of topics that are no longer followed would become stale.
     this.#on(source, "open", ({ topics }: { topics: readonly string[] }) => {
       for (const name of stateTopics) if (!topics.includes(name)) delete this.live[name];
     });

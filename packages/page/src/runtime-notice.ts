@@ -1,8 +1,8 @@
 import type { Live } from "./live.ts";
 
 /**
- * Says that the states of containers may be old. Undefined if the container runtime answers in time, or lifecycle is off.
- * The text has no details, which change each second.
+ * Returns a notice that container states may be stale. Undefined if the container runtime responds in time, or lifecycle is
+ * off. Details are left out, because they change every second.
  */
 export function runtimeNotice({ node }: Pick<Live, "node">): string | undefined {
   const check = node?.health.checks.find(({ name }) => name === "PodLifecycleReady");

@@ -69,7 +69,7 @@ export async function eventsCommand(
   }
 }
 
-// The log has no events from before it began, whatever happened. Undefined: it has none at all.
+// Returns the time since which the log can have events, in words. Undefined if it is empty.
 async function sinceText(agent: AgentConnection, since: number): Promise<string | undefined> {
   const { items } = await agent.get("events", { since: 0, limit: 1 });
   const [first] = items;

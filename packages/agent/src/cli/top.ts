@@ -6,7 +6,7 @@ import { type Colour, type Output, printAs, type TableFormat, table } from "./ou
 
 // Every plugin is called within this time unless eviction is stuck.
 const LOOK_BACK_MS = 5 * 60_000;
-// A round this old is named: rounds are stuck or skipped, or it is one of an earlier agent.
+// The time of an older round is printed: rounds are skipped or stuck, or it is a round of an earlier agent.
 const OLD_MS = 30_000;
 
 type Reading = ApiAnswers["eviction/readings"]["rounds"][number]["readings"][number];

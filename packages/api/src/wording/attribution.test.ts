@@ -14,7 +14,7 @@ const requestedAt = (time: string) => ({
   deletion: { requestedAt: Date.parse(time), gracePeriodSeconds: 30 },
 });
 
-// A request of the gap may be executed a minute later.
+// A request that was sent during the gap may be executed up to a minute later.
 it.each<[string, NodePod, { from: number; to: number }, "other" | "unknown"]>([
   [
     "ended more than a minute before the pod was last seen",

@@ -106,11 +106,11 @@ function unknown(why = ""): Attribution {
   return { by: "unknown", why };
 }
 
-// A request may be executed this long after it was sent: kube-apiserver's default --request-timeout.
+// Maximum time between sending a request and its execution: kube-apiserver's default --request-timeout.
 const LATE_MS = 60_000;
 
-// From the request to delete the pod until it left the node. A request that was sent in a gap before, while the pod ran, may
-// have been executed later.
+// Covers the time from the request to delete the pod until it left the node, and the minute before if the pod had started: a
+// request that was sent during a gap may have been executed after it.
 function fromCoverage(explanation: PodExplanation): Attribution {
   const { history } = explanation;
   if (history === null) return { by: "other", why: "" };

@@ -139,7 +139,7 @@ export function totalsOf(nodes: readonly FleetNode[]): Totals {
   };
 }
 
-/** What an agent has said. Undefined if it is silent now: what it said before is old. */
+/** Returns the last reading of an agent. Undefined if the agent does not answer now: the reading is then stale. */
 function answerOf({ reading, problem }: FleetNode): FleetNode["reading"] {
   return problem === undefined ? reading : undefined;
 }

@@ -53,7 +53,7 @@ export interface MeantPod {
   query: PodQuery;
   pod: FoundPod;
   others: FoundPod[];
-  /** Whether there may be earlier ones, which were not read. */
+  /** Whether earlier pods may have been left out. */
   isCut: boolean;
 }
 

@@ -28,13 +28,13 @@ export interface FoundPod {
   lastAt: number;
 }
 
-/** Maximum number of pods read, the last ones. */
+/** Maximum number of pods read; earlier ones are left out. */
 export const MOST_PODS = 1_000;
 const KEYS = ["k8s.pod.uid", "k8s.pod.name", "k8s.node.name", "k8s.cluster.name"] as const;
 
 /**
- * Returns the pods that are meant: first the one to explain, then the others, last records first. `isCut`: there may be
- * earlier ones.
+ * Returns the pods that are meant: first the one to explain, then the others, last records first. `isCut`: earlier
+ * pods may have been left out.
  */
 export async function findPods(
   rows: StoredRows,

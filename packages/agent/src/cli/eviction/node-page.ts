@@ -36,7 +36,7 @@ export function nodePage(
 }
 
 function noneText({ taints, transitionMs }: NodeExplanation): string {
-  // Without the policy of a recorded round, conditions can't be told.
+  // Conditions are evaluated with the policy of the last recorded round.
   if (transitionMs === null) return "The conditions are not known: no round is recorded.";
   if (taints === null) return "No condition is set by Nodekeeper. The taints of the Node are not known.";
   return `No condition${taints.some(({ isOwn }) => isOwn) ? "" : " or taint"} is set by Nodekeeper.`;

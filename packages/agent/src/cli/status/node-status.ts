@@ -86,7 +86,7 @@ async function readEviction(
       else if (outcome?.result === "terminated") evicted.set(uid, `${namespace}/${name}`);
     }
     after = page.next;
-    // Not those of before a new agent: they would be named in its first hour.
+    // Without the start of the records, which every new agent would report for an hour.
     missing = missingLines({ oldest: null, gaps: page.coverage.gaps }, since);
   }
   const { conditions } = await agent.get("eviction/node");

@@ -29,7 +29,7 @@ export interface Facts {
   now: number;
 }
 
-/** Returns `now`, or the time of the last message if the agent has been silent since: later, nothing is known. */
+/** Returns `now`; if the agent is silent, the time of its last message, after which nothing is known. */
 export function knownAt({ connection }: Facts["live"], now: number): number {
   return connection.state === "lost" ? Math.min(now, connection.at) : now;
 }

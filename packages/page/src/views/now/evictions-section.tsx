@@ -23,6 +23,8 @@ type Result = NonNullable<Eviction["outcome"]>["result"];
 // The query stays the same for this long, so that rendering does not restart the request.
 const STEP_MS = 600_000;
 const MOST_SHOWN = 20;
+// Sentences about missing records.
+const MOST_MISSING = 5;
 
 /** The evictions of the last hour, and why there is no newer answer. Keeps the last answer while there is none. */
 export interface LastEvictions {
@@ -47,7 +49,7 @@ export function useEvictions(live: Live): LastEvictions {
 export function EvictionsSection({ live, lastHour, problem }: LastEvictions & { live: Live }) {
   const now = knownAt(live, nodeNow());
   const groups = groupEvictions(ofLastHour(lastHour?.items ?? [], now));
-  const missing = lastHour ? missingLines(lastHour.coverage, now - HOUR_MS).slice(0, MOST_SHOWN) : [];
+  const missing = lastHour ? missingLines(lastHour.coverage, now - HOUR_MS).slice(0, MOST_MISSING) : [];
   return (
     <Section title="Last evictions" remark={<a href={addressOf("timeline")}>earlier ones: timeline</a>}>
       {problem && <Problem problem={problem} />}

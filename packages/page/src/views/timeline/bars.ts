@@ -21,7 +21,10 @@ export interface Bar {
   reason: string;
   /** Restart count. Undefined if unknown. */
   attempt: number | undefined;
-  /** What happened at `to`. "Found missing": its exit was not observed. "Known until": later events have not been read. */
+  /**
+   * Meaning of `to`. "Found missing": the runtime no longer lists the container, and its exit was not observed. "Known
+   * until": its exit may be among events that have not been read.
+   */
   end: "Exited" | "Found missing" | "Known until";
 }
 
@@ -38,7 +41,7 @@ export type Pods = Map<string, PodBars>;
 
 /**
  * Adds events in log order. The same events yield the same bars, regardless of how they are split into batches. Removals
- * add nothing: an exit precedes each.
+ * are ignored, because each follows an exit.
  */
 export function addEvents(pods: Pods, events: Iterable<LifecycleEvent>): void {
   for (const { type, at, pod, container, exitCode, reason } of events) {
@@ -99,7 +102,7 @@ export function barsOf(
       if (container.state !== "exited") startOf.delete(container.id);
       const known = bars.get(container.id);
       const bar = completed(known ?? newBar(container), container);
-      // Without a run if it was only created.
+      // A container that was only created has no run.
       if (known || bar.to !== undefined || container.state === "running") bars.set(container.id, bar);
     }
     inPod.bars = oldestFirst(bars);

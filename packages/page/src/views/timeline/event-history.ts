@@ -96,7 +96,7 @@ export class EventHistory {
     if (!first || !last) return;
     this.#lastLive = last.sequence;
     const newest = this.#spans.at(-1);
-    // Events up to the list do not change bars that the list has ended: those are rebuilt.
+    // `addEvents` does not change bars that end according to the list, so they are rebuilt up to it.
     const isNext = newest?.last === first.sequence - 1 && newest.last >= (this.#listed?.sequence ?? 0);
     this.#add(
       { since: Number.POSITIVE_INFINITY, after: first.sequence - 1, last: last.sequence, events: added },
