@@ -168,6 +168,8 @@ describe.skipIf(missing)("records in two real VictoriaLogs behind a real collect
       killSome(killers.store, 6_000, signal),
     ];
     await sleep(SECONDS * 1_000);
+    // On a slow machine, too, each is killed twice.
+    await until("two kills of each", () => Math.min(...Object.values(kills)) > 1, { explain });
     ends.abort();
     await Promise.all(running);
 
@@ -208,7 +210,6 @@ describe.skipIf(missing)("records in two real VictoriaLogs behind a real collect
     console.log(
       `${SECONDS} s, killed ${JSON.stringify(kills)}: ${recorded.evicted.size} pods evicted, ${distinct.length} records; in one store ${stored.join(", in the other ")}`,
     );
-    expect(Math.min(...Object.values(kills))).toBeGreaterThan(1);
     // As the user is told.
     const urls = stores.map(({ url }) => new VictoriaLogs({ url, caFile: "", headersFile: "" }));
     // An eviction may still end.

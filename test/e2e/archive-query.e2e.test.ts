@@ -153,8 +153,11 @@ describe.skipIf(missing)("the archive of a node that is gone, in a real Victoria
   async function endNode(): Promise<void> {
     await agent.child.stop();
     await eventually(async () => {
-      const [row] = await store.query('"nodekeeper.result":in("terminated", "cleared") | stats count() rows');
-      expect(row).toEqual({ rows: "2" });
+      // A late answer of the plugin clears the condition once more, and a record may be stored twice.
+      const [row] = await store.query(
+        '"nodekeeper.result":in("terminated", "cleared") | stats count_uniq("nodekeeper.result") results',
+      );
+      expect(row).toEqual({ results: "2" });
     });
     rmSync(join(cluster.directory, `agent-${NODE}`, "state"), { recursive: true });
     await cluster.admin.delete(`/api/v1/nodes/${NODE}`);

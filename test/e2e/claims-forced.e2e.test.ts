@@ -54,6 +54,8 @@ describe.skipIf(missingForNode("newContainerd"))("pods that are deleted by force
     ends.push(() => driver.stop());
     await createDeviceClass(cluster, DRIVER);
     await createClaimTemplate(cluster, "forced", claimSpec(DRIVER));
+    // If a pod starts before the kubelet has registered the driver, the kubelet retries only a minute later.
+    await eventually(() => expect(agent.child.log).toContain("registered with the kubelet"));
 
     const containers = new Map<string, string>();
     for (const [at, name] of PODS.entries()) {

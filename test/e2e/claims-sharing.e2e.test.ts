@@ -59,6 +59,9 @@ describe.skipIf(missingForNode())("claims of many pods, and devices that pods sh
     await createDeviceClass(cluster, `${name}.example.com`, claim.classParameters);
     await createClaimTemplate(cluster, name, claimSpec(`${name}.example.com`, claim));
     driver = new ClaimDriver({ name: `${name}.example.com`, socketDir: agent.pluginDirectory, ...options });
+    // If a pod starts before the kubelet has registered the driver, the kubelet retries only a minute later.
+    const registered = { driver: `${name}.example.com`, msg: "registered with the kubelet" };
+    await eventually(() => expect(agent.logged()).toContainEqual(expect.objectContaining(registered)));
     return driver;
   }
   const createPod = (name: string, resourceClaimTemplateName: string) =>

@@ -156,12 +156,13 @@ describe.skipIf(missingParts(...controlPlaneParts))("the status of devices in ku
     );
 
     await kubelet.unprepare(DRIVER, claim);
-    await eventually(async () =>
-      expect(await statusOf(cluster, "limits")).toEqual([expect.objectContaining(theirs)]),
-    );
-    expect((await statusOf(cluster, "limits"))[0]!.conditions ?? []).toEqual([]);
-    const managers = (await cluster.admin.get(`${claims}/limits`)).metadata.managedFields;
-    expect(managers.map(({ manager }: ApiObject) => manager)).not.toContain(`nodekeeper/${DRIVER}/${NODE}`);
+    await eventually(async () => {
+      const { metadata, status } = await cluster.admin.get(`${claims}/limits`);
+      expect(status.devices).toEqual([expect.objectContaining(theirs)]);
+      expect(status.devices[0].conditions ?? []).toEqual([]);
+      const managers = metadata.managedFields.map(({ manager }: ApiObject) => manager);
+      expect(managers).not.toContain(`nodekeeper/${DRIVER}/${NODE}`);
+    });
   });
 
   it("is refused with the missing right to an agent whose token names no node, once", async () => {

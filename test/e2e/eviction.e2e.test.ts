@@ -197,8 +197,11 @@ describe.skipIf(missing)("eviction on a real kube-apiserver, with a Go plugin an
     say(pressure);
     await eventually(async () => expect(await namesThere()).toEqual(["guarded"]));
     say({});
-    expect(evictionsOf("guarded")[0]?.responseStatus?.code).toBe(429);
-    expect(evictionsOf("free").map(({ responseStatus }) => responseStatus?.code)).toEqual([201]);
+    // A request is in the audit log once it has been answered.
+    await eventually(() => {
+      expect(evictionsOf("guarded")[0]?.responseStatus?.code).toBe(429);
+      expect(evictionsOf("free").map(({ responseStatus }) => responseStatus?.code)).toEqual([201]);
+    });
     await eventually(async () =>
       expect((await eventsOf("guarded", "EvictionFailed")).length).toBeGreaterThan(0),
     );
@@ -208,7 +211,9 @@ describe.skipIf(missing)("eviction on a real kube-apiserver, with a Go plugin an
     await eventually(async () => expect(await namesThere()).toEqual([]));
   });
 
-  it("a budget that is not observed yet is waited for as the server asks, and no other pod is taken meanwhile", async () => {
+  it("a budget that is not observed yet is waited for as the server asks, and no other pod is taken meanwhile", async ({
+    skip,
+  }) => {
     // Generation 1, never observed.
     await addBudget("fresh", { ...allowing(1), observedGeneration: 0 });
     await addPod("fresh", "64Mi", { metadata: { labels: { app: "fresh" } } });
@@ -217,9 +222,15 @@ describe.skipIf(missing)("eviction on a real kube-apiserver, with a Go plugin an
     await eventually(() => expect(evictionsOf("fresh").length).toBeGreaterThan(0));
     expect(evictionsOf("fresh")[0]?.responseStatus?.code).toBe(429);
     await cluster.admin.patch(`${budgets}/fresh/status`, { status: allowing(1) });
+    // The server asks for 10 s, and after a second refusal other pods are considered.
+    const askedAt = Date.parse(evictionsOf("fresh")[0]!.requestReceivedTimestamp);
+    if (Date.now() - askedAt > 9_000)
+      skip("the machine was too slow to observe the budget before the second request");
     await eventually(async () => expect(await namesThere()).toEqual(["other"]));
     say({});
-    expect(evictionsOf("fresh").map(({ responseStatus }) => responseStatus?.code)).toEqual([429, 201]);
+    await eventually(() =>
+      expect(evictionsOf("fresh").map(({ responseStatus }) => responseStatus?.code)).toEqual([429, 201]),
+    );
   });
 
   it("a pod recreated under its name at the wrong moment is left alone", async () => {

@@ -110,7 +110,7 @@ describe.skipIf(missingForNode())(`${page} on a real node`, () => {
         expect(driverTerminal.output(), printed()).toContain("registered");
       });
       expect(await runBlock(apply!, project, admin), printed()).toEqual([]);
-      expect(await runBlock(logs!, project, admin)).toEqual([]);
+      await eventually(async () => expect(await runBlock(logs!, project, admin)).toEqual([]));
       await cluster.kubectl.run("delete", "--wait", "-f", join(project, "pod.yaml"));
     }
   });

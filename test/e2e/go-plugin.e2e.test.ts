@@ -23,7 +23,7 @@ describe.skipIf(missing)("a Go plugin on katalyst-api's skeleton", () => {
     await cluster.addNode(NODE);
     agent = await AgentProcess.start(cluster, {
       nodeName: NODE,
-      flags: { "reporting-plugin-grace-period": "10s" },
+      flags: { "reporting-plugin-grace-period": "30s" },
     });
     await agent.ready();
     reportFile = join(cluster.directory, "report.json");

@@ -164,6 +164,9 @@ describe.skipIf(missing)("the chart on a real node", () => {
     // The node is found although the pod is deleted, and she may not see pods of this namespace.
     await cluster.admin.create(podsPath, workload("guest"));
     await untilPodReady(cluster, "guest");
+    await eventually(async () =>
+      expect((await ann.run("explain", "pod", "guest")).stdout).toContain("container main started"),
+    );
     // The API server's time of the deletion has whole seconds: it must not be before the start that the page shows.
     await sleep(1_100);
     await cluster.admin.delete(`${podsPath}/guest`);

@@ -53,11 +53,11 @@ describe.skipIf(missing)("in-tree eviction plugins on real cgroups of containers
     await cluster.addNode(NODE);
     containerd = await Containerd.start(join(cluster.directory, "containerd"), "containerd");
     cri = new CriClient(containerd);
-    // dd reads its block whole before it writes, and holds it while no reader takes it.
+    // dd reads its block whole before it writes, and holds it while nobody reads more than its first byte.
     kubelet = new TestKubelet(cluster, cri, NODE, ({ metadata }) => [
       "/bin/sh",
       "-c",
-      `trap 'exit 0' TERM; dd if=/dev/zero bs=${metadata.annotations.holds} 2>/dev/null | sleep 1000000 & wait`,
+      `trap 'exit 0' TERM; dd if=/dev/zero bs=${metadata.annotations.holds} 2>/dev/null | (dd bs=1 count=1 of=/dev/null 2>/dev/null; echo ready; sleep 1000000) & wait`,
     ]);
     file = join(cluster.directory, "policies.yaml");
     writeFileSync(file, "policies: []\n");
@@ -89,8 +89,8 @@ describe.skipIf(missing)("in-tree eviction plugins on real cgroups of containers
     await cluster?.stop();
   });
 
-  async function addPod(name: string, holds: string, request: string, test: string): Promise<void> {
-    await cluster.admin.create(pods, {
+  async function addPod(name: string, holds: string, request: string, test: string): Promise<ApiObject> {
+    return await cluster.admin.create(pods, {
       apiVersion: "v1",
       kind: "Pod",
       metadata: { name, labels: { test }, annotations: { holds } },
@@ -118,13 +118,13 @@ describe.skipIf(missing)("in-tree eviction plugins on real cgroups of containers
   });
 
   it("a policy takes the pod that holds most of those its filter takes, by its real reading", async () => {
-    await addPod("outside", "96M", "256Mi", "other");
-    await addPod("little", "16M", "256Mi", "policy");
-    await addPod("much", "64M", "256Mi", "policy");
-    await eventually(async () => {
-      const { items } = await cluster.admin.get(pods);
-      expect(items.map(({ status }: ApiObject) => status.phase)).toEqual(["Running", "Running", "Running"]);
-    });
+    const added = [
+      await addPod("outside", "96M", "256Mi", "other"),
+      await addPod("little", "16M", "256Mi", "policy"),
+      await addPod("much", "64M", "256Mi", "policy"),
+    ];
+    for (const { metadata } of added)
+      await eventually(async () => expect(await cri.logs(metadata, { name: "app" })).toContain("ready"));
     writeFileSync(file, policies);
     await eventually(async () => expect(await namesThere()).toEqual(["little", "outside"]));
     const page = await agent.command("explain", "pod", "default/much");

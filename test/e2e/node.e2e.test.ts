@@ -90,7 +90,7 @@ describe.each(["containerd", "newContainerd"] as const)("a node with its kubelet
       await agent.child.stop();
       await node.stop();
       await cluster.stop();
-      expect(leftovers(cluster.directory, address)).toEqual([]);
+      await eventually(() => expect(leftovers(cluster.directory, address)).toEqual([]));
     },
   );
 });

@@ -260,12 +260,15 @@ describe.skipIf(missing)("the rights that deploy/rbac.yaml gives", () => {
     await eventually(async () =>
       expect((await cluster.admin.get(`${pods}/worker-strict`)).metadata.deletionTimestamp).toBeDefined(),
     );
-    const used = cluster.audit
-      .requests({ user: agent.user })
-      .filter(({ responseStatus, objectRef }) => objectRef && (responseStatus?.code ?? 500) < 300)
-      .map(rightOf);
-    for (const right of rightsOf(optional.flatMap(({ rules }) => rules as Rule[])))
-      expect(used).toContain(right);
+    const rights = rightsOf(optional.flatMap(({ rules }) => rules as Rule[]));
+    // A request is in the audit log once it has been answered.
+    await eventually(() => {
+      const used = cluster.audit
+        .requests({ user: agent.user })
+        .filter(({ responseStatus, objectRef }) => objectRef && (responseStatus?.code ?? 500) < 300)
+        .map(rightOf);
+      for (const right of rights) expect(used).toContain(right);
+    });
   });
 
   it("let the status server ask who reads it beyond loopback, and what they may", async () => {

@@ -209,8 +209,11 @@ describe.each(movers)("network interfaces that $by moves on $containerd", ({ con
       const { cluster, node } = started;
       const [pair, other] = pairs as [VethPair, VethPair];
       // Neither the interface with the default route nor those with an address of the node.
-      const devices = await published();
-      expect(devices.map(({ name }) => name).sort()).toEqual([pair.name, other.name].sort());
+      const devices = await eventually(async () => {
+        const all = await published();
+        expect(all.map(({ name }) => name).sort()).toEqual([pair.name, other.name].sort());
+        return all;
+      });
       expect(devices.find(({ name }) => name === pair.name)?.attributes).toMatchObject({
         ifName: { string: pair.name },
         mac: { string: (await onNode(pair.name))?.address },

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { customNodeResource, metadata, node, status } from "@nodekeeper/sdk";
-import { eventually } from "@nodekeeper/testing/until";
+import { eventually, until } from "@nodekeeper/testing/until";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AgentProcess } from "./support/agent-process.ts";
 import { tally } from "./support/audit-log.ts";
@@ -47,7 +47,11 @@ describe.skipIf(missing)("an agent for whom nothing changes", () => {
     await eventually(async () =>
       expect((await cluster.admin.get(path)).status.capacity["example.com/gpus"]).toBe("8"),
     );
-    await sleep(5_000);
+    // A refused watch is retried after 5 s.
+    await until("the requests of the start are over", () => {
+      const last = cluster.audit.requests({ user: agent.user }).at(-1);
+      return last !== undefined && Date.now() - Date.parse(last.requestReceivedTimestamp) > 15_000;
+    });
     const since = Date.now();
     // docs/fleet.md multiplies these. There is no driver, but a report for the Node.
     const start = cluster.audit.requests({ user: agent.user });

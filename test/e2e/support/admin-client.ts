@@ -39,8 +39,9 @@ export class AdminClient {
     return this.#call("POST", path, object);
   }
 
-  delete(path: string): Promise<ApiObject> {
-    return this.#call("DELETE", path);
+  /** @param options fields of DeleteOptions, such as preconditions */
+  delete(path: string, options?: ApiObject): Promise<ApiObject> {
+    return this.#call("DELETE", path, options && { apiVersion: "v1", kind: "DeleteOptions", ...options });
   }
 
   /** JSON merge patch as another field manager. */

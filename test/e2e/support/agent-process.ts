@@ -88,7 +88,7 @@ export class AgentProcess {
       "plugin-endpoint-directories": cluster.directory,
       "server-address": address,
       "api-socket": join(directory, "agent.sock"),
-      // Where a case gives no runtime there is none to be found.
+      // Enabled only if the case sets a runtime endpoint: otherwise there is no container runtime.
       lifecycle: String(flags["runtime-endpoint"] !== undefined),
       // No kubelet runs here, and in-tree eviction plugins look at this machine: a case asks for those it is about.
       "reporting-in-tree-plugins": "*,-kubelet-reporter-plugin",
@@ -115,7 +115,7 @@ export class AgentProcess {
     return new AgentProcess(directory, child, address, newToken, () => instance("next-agent.log"));
   }
 
-  /** Runs a command that asks the agent's status server; gives what it printed. */
+  /** Runs a command against the agent's status server. Returns its stdout. Rejects if it fails, or after 120 s. */
   async command(...args: readonly string[]): Promise<string> {
     const { stdout } = await execute(process.execPath, [main, ...args, "--server", this.#address], {
       timeout: 120_000,
@@ -130,7 +130,10 @@ export class AgentProcess {
     return { ok: response.ok, text: await response.text() };
   }
 
-  /** A metric without labels, or with exactly these as Prometheus writes them; undefined where there is none. */
+  /**
+   * Returns the value of a sample. Undefined if there is none.
+   * @param labels all labels of the sample in the exposition format, such as `{a="b"}`. Default: no labels
+   */
   async metric(name: string, labels = ""): Promise<number | undefined> {
     const response = await fetch(`http://${this.#address}/metrics`, { signal: AbortSignal.timeout(60_000) });
     const lines = (await response.text()).split("\n");

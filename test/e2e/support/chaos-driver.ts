@@ -13,9 +13,9 @@ import { serveDeviceDriver } from "@nodekeeper/sdk";
 
 // A driver as a process of its own, for chaos on a real node:
 //   node chaos-driver.ts NAME SOCKET DIRECTORY DEVICES
-// Its devices are exclusive. What it has set up are files in `setup/`, named after devices, with the UID of the claim: as the
-// state of hardware, they outlive it and are shared by its instances. `journal` has a line for each step. `late` has the
-// milliseconds by which calls are late; a call is completed also when it was cancelled meanwhile.
+// Its devices are exclusive. `setup/` has a file for each device that is set up, named after the device and containing
+// the UID of the claim. Like the state of hardware, the files outlive the process and are shared by its instances.
+// `journal` has a line for each step. `late` has the delay of calls in milliseconds. Cancelled calls are completed too.
 
 const [name = "", socketPath = "", directory = "", devices = "0"] = process.argv.slice(2);
 const setUp = join(directory, "setup");

@@ -13,7 +13,10 @@ export const chart = join(import.meta.dirname, "../../../deploy/helm/nodekeeper"
 /** The value that turns on the status server for other hosts. */
 export const remote = "statusServer.remote.enabled=true";
 
-/** What `helm template` gives for these values ("eviction.enabled=false", "tolerations=[]"), as text. Throws with Helm's message. */
+/**
+ * Returns the output of `helm template` with these values: "eviction.enabled=false", "tolerations=[]". If it fails,
+ * throws an error that contains Helm's message.
+ */
 export async function renderText(...values: readonly string[]): Promise<string> {
   const sets = values.flatMap((value) => [/=[[{]./.test(value) ? "--set-json" : "--set", value]);
   const args = ["template", "nodekeeper", chart, "--namespace", "nodekeeper", ...sets];

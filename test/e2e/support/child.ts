@@ -67,7 +67,10 @@ export class Child {
     });
   }
 
-  /** Polls until `check` answers without throwing; throws with the end of the log when it does not, or the process ends. */
+  /**
+   * Polls `check` until it succeeds, and returns its result. Throws an error with the end of the log after 180 s, or if
+   * the process has exited.
+   */
   async until<T>(what: string, check: () => Promise<T>): Promise<T> {
     const endsAt = Date.now() + PATIENCE_MS;
     for (;;) {

@@ -10,7 +10,7 @@ const execute = promisify(execFile);
 export const imageName = "nodekeeper.invalid/busybox:e2e";
 const programs = ["sh", "sleep", "cat", "echo", "true", "false", "env", "grep", "ls"];
 
-/** Makes an image of busybox alone, in the form of `docker save`; gives the path of the archive. */
+/** Writes an image that contains only busybox, in the format of `docker save`. Returns the path of the archive. */
 export async function writeImage(directory: string, busybox: string): Promise<string> {
   const layer = join(directory, "image", "layer");
   const parts = join(directory, "image", "parts");

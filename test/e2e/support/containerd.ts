@@ -103,7 +103,7 @@ export class Containerd {
     return { command: command!, args: [...rest, ...args], env: { PATH: this.#path } };
   }
 
-  /** Runs containerd's own client, and gives its stdout. */
+  /** Runs `ctr`, containerd's client, in the CRI namespace. Returns its stdout. Rejects if it fails, or after 180 s. */
   async ctr(...words: readonly string[]): Promise<string> {
     const { command, args, env } = this.client(...words);
     const { stdout } = await execute(command, args, { env, timeout: DEADLINE_MS });
@@ -142,7 +142,7 @@ interface Places {
   configuration: string;
 }
 
-// With CDI in both: 2.x has it on.
+// CDI is enabled explicitly for 1.7, and by default in 2.x. It is not enabled for 1.6.
 function configurationOf(part: ContainerdPart, places: Places): string {
   const { directory, socket, plugins, configuration } = places;
   const roots = `root = "${directory}/root"

@@ -50,7 +50,10 @@ export interface ControlPlane {
   ready(): Promise<void>;
   /** Makes a Node as a kubelet registers its own: in one request, with a status that has no recorded owner. */
   addNode(name: string): Promise<ApiObject>;
-  /** Replaces the API server's certificate with one of another authority, as it runs; everybody but the agent trusts both. */
+  /**
+   * Replaces the serving certificate of the running API server by one of another authority, and adds that authority to
+   * `trustFile`. Returns it once the certificate is served.
+   */
   swapServingCertificate(): Promise<Authority>;
   /** Stops everything and removes the directory. KEEP_E2E=1 in the environment keeps it. */
   stop(): Promise<void>;

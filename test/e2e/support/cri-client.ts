@@ -47,7 +47,7 @@ export class CriClient {
     });
   }
 
-  /** Makes and starts a sandbox on the host's network; gives its ID. */
+  /** Creates and starts a pod sandbox in the host's network namespace. Returns its ID. */
   async runPodSandbox(spec: PodSpec, attempt = 0): Promise<string> {
     const config: Write = (writer) => {
       message(writer, 1, (metadata) => {
@@ -69,7 +69,7 @@ export class CriClient {
     return id;
   }
 
-  /** Makes a container and does not start it; gives its ID. */
+  /** Creates a container without starting it. Returns its ID. */
   async createContainer(sandbox: string, container: ContainerSpec): Promise<string> {
     const { spec, config } = this.#sandboxes.get(sandbox)!;
     const { name, command, attempt = 0, memoryLimit } = container;
@@ -95,7 +95,7 @@ export class CriClient {
     return this.#call("StartContainer", (writer) => writer.uint32(10).string(id));
   }
 
-  /** Makes and starts a container; gives its ID. */
+  /** Creates and starts a container. Returns its ID. */
   async runContainer(sandbox: string, container: ContainerSpec): Promise<string> {
     const id = await this.createContainer(sandbox, container);
     await this.startContainer(id);
@@ -103,8 +103,8 @@ export class CriClient {
   }
 
   /** What a container has written so far, in CRI's log format. */
-  logs(spec: PodSpec, container: Pick<ContainerSpec, "name" | "attempt">): Promise<string> {
-    return readFile(join(this.#logDirectory(spec), logName(container)), "utf8");
+  logs(pod: Pick<PodSpec, "uid">, container: Pick<ContainerSpec, "name" | "attempt">): Promise<string> {
+    return readFile(join(this.#logDirectory(pod), logName(container)), "utf8");
   }
 
   stopContainer(id: string, timeoutSeconds = 0): Promise<string> {
@@ -129,11 +129,11 @@ export class CriClient {
     this.#client.close();
   }
 
-  #logDirectory({ uid }: PodSpec): string {
+  #logDirectory({ uid }: Pick<PodSpec, "uid">): string {
     return join(this.#podLogs, uid);
   }
 
-  // Answers the first field, where those calls that make something have its ID.
+  // Returns the first field of the response. If the call creates an object, that is its ID.
   #call(method: string, request: Write): Promise<string> {
     return new Promise((resolve, reject) => {
       this.#client.makeUnaryRequest(

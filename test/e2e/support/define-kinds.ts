@@ -9,7 +9,13 @@ export async function defineKinds(
 ): Promise<void> {
   const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
   for (const kind of kinds) await admin.create(path, definitionOf(group, kind));
-  await kubectl.run("wait", "--for=condition=Established", "customresourcedefinitions", "--all");
+  await kubectl.run(
+    "wait",
+    "--for=condition=Established",
+    "--timeout=170s",
+    "customresourcedefinitions",
+    "--all",
+  );
 }
 
 function definitionOf(group: string, kind: string): ApiObject {

@@ -3,7 +3,10 @@ import { join } from "node:path";
 
 const root = join(import.meta.dirname, "../../..");
 
-/** A program in the documentation: a block of code after a line that begins with its file's name. */
+/**
+ * A program in the documentation: a code block after a paragraph that mentions its file in backquotes, such as
+ * `fan-reporter.mts`. If the paragraph mentions several files, the last one counts.
+ */
 export interface DocSnippet {
   /** Path of the page from the repository's root. */
   page: string;
@@ -12,7 +15,7 @@ export interface DocSnippet {
   code: string;
 }
 
-/** The programs of a page: all blocks of TypeScript and JavaScript. Throws where one has no file's name. */
+/** Returns all TypeScript and JavaScript code blocks of a page. Throws if the paragraph before one names no file. */
 export function snippetsOf(page: string): DocSnippet[] {
   const text = readFileSync(join(root, page), "utf8");
   const blocks = [...text.matchAll(/([^\n]*(?:\n[^\n]+)*)\n\n```[jt]s\n([\s\S]*?)```/g)];

@@ -58,7 +58,7 @@ function kill(pid: number): void {
   }
 }
 
-/** A process by its ID and the time of its start, so that another with its ID is not taken for it; empty where it ended. */
+/** Returns the ID and start time of a process, which identify it even if the ID is reused. Empty if it has exited. */
 function stampOf(pid: number): string {
   const stat = read(`/proc/${pid}/stat`);
   // proc_pid_stat(5): the second field may have spaces and brackets, the 22nd is the start.

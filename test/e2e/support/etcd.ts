@@ -7,8 +7,8 @@ import { pathOf } from "./parts.ts";
 const TMPFS = "/dev/shm";
 
 /**
- * One etcd on loopback, without TLS. Its data lies in memory where the machine has a tmpfs: each write waits for the disk,
- * and one that others keep busy has held an API server's start for minutes.
+ * A single etcd on loopback, without TLS. Its data is in /dev/shm if that is writable: each write waits for the disk,
+ * and on a busy disk the start of an API server has taken minutes.
  */
 export class Etcd {
   readonly url: string;
@@ -53,7 +53,7 @@ export class Etcd {
     return Number(header.revision);
   }
 
-  /** Forgets everything before the present revision, as etcd's housekeeping does every few minutes. */
+  /** Compacts up to the current revision, as kube-apiserver does every 5 minutes by default. Returns the revision. */
   async compact(): Promise<number> {
     const revision = await this.revision();
     await this.#call("/v3/kv/compaction", { revision, physical: true });

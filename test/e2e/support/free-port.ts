@@ -1,10 +1,14 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
+import { worker, workers } from "./worker.ts";
 
 // Below the range from which the kernel takes the local port of a connection (ip_local_port_range, 32768 and up by default):
 // from that range any connection of the machine could take the port before the process that it is for has started.
-const FIRST = 20_000;
-const LAST = 32_000;
+// A process may listen only some time after it was given its port, so test files that run at the same time use separate
+// ranges.
+const SIZE = 12_000 / workers;
+const FIRST = 20_000 + worker * SIZE;
+const LAST = FIRST + SIZE - 1;
 
 let next = FIRST + Math.floor(Math.random() * (LAST - FIRST));
 

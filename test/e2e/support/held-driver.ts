@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { serveDeviceDriver } from "@nodekeeper/sdk";
 
-// A driver as a process of its own, which a test holds at the steps of its work: it writes `at/<step>-<claim>` when it gets
-// there, and stays while there is `hold/<step>-<claim>`. What it has set up are files named after devices, with the UID of
-// the claim in them; as a device's state does, they outlive it.
+// A driver in its own process that a test can pause: at each step it creates `at/<step>-<claim>`, and waits while
+// `hold/<step>-<claim>` exists. `setup/` has a file for each device that is set up, named after the device and
+// containing the UID of the claim. Like the state of hardware, the files outlive the process.
 
 const [name = "", socketDir = "", directory = ""] = process.argv.slice(2);
 const setUp = join(directory, "setup");

@@ -22,8 +22,10 @@ const keptFields = [
 const customFields = ["required", "enum", "pattern", "minimum", "maximum"];
 
 /**
- * The schemas of kinds and of all that they refer to, without descriptions, by their names in OpenAPI; one line of JSON each.
- * @param kinds names such as "io.k8s.api.core.v1.Pod". Throws where a document has none of that name
+ * Returns the schemas of kinds and of all types that they refer to, without descriptions, as a JSON object by OpenAPI
+ * name with one schema per line.
+ * @param kinds names such as "io.k8s.api.core.v1.Pod"
+ * @throws if no document has one of the schemas
  */
 export function compactSchemas(documents: readonly OpenApiDocument[], kinds: readonly string[]): string {
   const known = Object.assign({}, ...documents.map(({ components }) => components.schemas)) as Record<

@@ -8,7 +8,7 @@ export interface KubeconfigOptions {
   user: Readonly<Record<string, unknown>>;
 }
 
-/** Writes a kubeconfig with one context, and gives its path. JSON is YAML too. */
+/** Writes a kubeconfig with one context to `path`, as JSON, which is valid YAML. Returns `path`. */
 export function writeKubeconfig(path: string, { port, authority, user }: KubeconfigOptions): string {
   const cluster = { server: `https://127.0.0.1:${port}`, "certificate-authority": authority };
   const kubeconfig = {

@@ -14,7 +14,7 @@ export class Kubectl {
     this.#home = home;
   }
 
-  /** Runs it and gives its stdout; throws with its stderr where it fails. */
+  /** Runs kubectl and returns its stdout. If it fails, throws an error that contains its stderr. */
   async run(...args: readonly string[]): Promise<string> {
     // HOME holds its discovery cache.
     const env = { HOME: this.#home, KUBECONFIG: this.#kubeconfig };

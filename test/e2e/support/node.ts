@@ -37,9 +37,9 @@ export interface ClusterNode {
   readonly enter: readonly string[];
   /** A path on the node, such as "/var/lib/kubelet/plugins_registry", as the test finds it. */
   path(onNode: string): string;
-  /** Resolves when the kubelet, started or started again, is healthy and its Node is Ready, without the taints of one that is not. */
+  /** Resolves when the started or restarted kubelet is healthy, and its Node is Ready and not tainted as not ready. */
   ready(): Promise<void>;
-  /** `nodekeeper run` on the node, with the paths that it uses by default where the kubelet's are asked for. Not waited for. */
+  /** Starts `nodekeeper run` on the node with its default paths of the kubelet. Does not wait until it is ready. */
   startAgent(flags?: Readonly<Record<string, string>>): Promise<AgentProcess>;
   /** What the containers of this name in a pod have written, all restarts after each other. */
   logOf(pod: ApiObject, container: string): string;
@@ -54,7 +54,7 @@ const parts: readonly PartName[] = [
   ...(["kubelet", "kubeScheduler", "kubeControllerManager", "cniPlugins", "busybox"] as const),
 ];
 
-/** Why no node with this containerd can be started here; undefined where it can. */
+/** Returns why a node with this containerd can't be started on this machine. Undefined if it can. */
 export function missingForNode(containerd: NodeContainerd = "containerd"): string | undefined {
   if (process.getuid?.() !== 0) return "only root can run containers";
   return missingParts(...parts, containerd, runcOf(containerd));

@@ -12,7 +12,7 @@ export const serviceAccountUser = `system:serviceaccount:${serviceAccount.namesp
 
 const installed = new WeakMap<ControlPlane, Promise<string>>();
 
-/** Installs the upstream CNR definition and what `deploy/` ships, once; gives the uid of the agent's account. */
+/** Installs the CNR definition and deploy/rbac.yaml, once per cluster. Returns the UID of the agent's account. */
 export function installNodekeeper(
   cluster: ControlPlane,
   definition = pathOf("cnrDefinition"),
@@ -33,7 +33,7 @@ export async function installOptionalRights(cluster: ControlPlane): Promise<void
 
 async function install({ kubectl, admin }: ControlPlane, definition: string): Promise<string> {
   await kubectl.run("apply", "--server-side", "-f", definition, "-f", rbacFile);
-  await kubectl.run("wait", "--for=condition=Established", "--timeout=30s", "-f", definition);
+  await kubectl.run("wait", "--for=condition=Established", "--timeout=170s", "-f", definition);
   const { namespace, name } = serviceAccount;
   const account = await admin.get(`/api/v1/namespaces/${namespace}/serviceaccounts/${name}`);
   return account.metadata.uid;

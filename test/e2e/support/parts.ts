@@ -64,7 +64,7 @@ export function readParts(): Parts {
   }
 }
 
-/** Why these parts can't be run, or undefined where all are there. */
+/** Returns why these parts can't be run. Undefined if all are available. */
 export function missingParts(...names: readonly PartName[]): string | undefined {
   const parts = readParts();
   const reasons = names.flatMap((name) => {
@@ -74,7 +74,7 @@ export function missingParts(...names: readonly PartName[]): string | undefined 
   return reasons.length > 0 ? reasons.join("; ") : undefined;
 }
 
-/** The path of a part that is there; throws where it is not. */
+/** Returns the path of a part. Throws if the part is missing. */
 export function pathOf(name: PartName): string {
   const part = readParts()[name];
   if ("missing" in part) throw new Error(`${name}: ${part.missing}`);

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Reads something again and again until it is stopped; gives all that was read. */
+/** Calls `read` every 100 ms until stopped. `stop` returns all results, or rejects if a read failed. */
 export function sample<T>(read: () => Promise<T>): { stop(): Promise<T[]> } {
   const found: T[] = [];
   let isOver = false;

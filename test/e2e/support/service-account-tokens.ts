@@ -26,7 +26,10 @@ export class TokenSigner {
     writeFileSync(this.keyFile, privateKey.export({ type: "sec1", format: "pem" }), { mode: 0o600 });
   }
 
-  /** A token, bound to a node where one is given, as the API server would make it (https://www.rfc-editor.org/rfc/rfc7519), taken by it for so many seconds. */
+  /**
+   * Returns a token as the API server would issue it (https://www.rfc-editor.org/rfc/rfc7519), bound to `node` if one
+   * is given. The API server accepts it for `lifetimeSeconds`, which include its leeway after the expiry.
+   */
   sign(
     { namespace, name, uid }: ServiceAccount,
     lifetimeSeconds: number,

@@ -38,7 +38,7 @@ export class TcpProxy {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** Resets every connection in mid-stream; new ones pass. Gives how many there were. */
+  /** Resets all open connections. New ones are accepted. Returns the number of connections that were reset. */
   cut(): number {
     const count = this.#pairs.size;
     for (const [client, upstream] of this.#pairs) {

@@ -94,6 +94,7 @@ export class TestKubelet {
     const time = new Date().toISOString();
     const conditions = [{ type: "Ready", status: "True", lastTransitionTime: time }];
     await this.#cluster.admin.patch(`/api/v1/namespaces/${namespace}/pods/${name}/status`, {
+      metadata: { uid },
       status: { phase: "Running", startTime: time, conditions },
     });
   }
@@ -109,10 +110,14 @@ export class TestKubelet {
       this.#running.delete(uid);
       await removeCgroup(`/kubepods/burstable/pod${uid}`);
     }
+    // As the kubelet does it: the name may belong to another pod by now (pkg/kubelet/status/status_manager.go).
     await this.#cluster.admin
-      .delete(`/api/v1/namespaces/${namespace}/pods/${name}?gracePeriodSeconds=0`)
+      .delete(`/api/v1/namespaces/${namespace}/pods/${name}`, {
+        gracePeriodSeconds: 0,
+        preconditions: { uid },
+      })
       .catch((error) => {
-        if (!(error instanceof ApiError) || error.status !== 404) throw error;
+        if (!(error instanceof ApiError) || ![404, 409].includes(error.status)) throw error;
       });
   }
 }

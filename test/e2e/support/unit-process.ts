@@ -28,9 +28,9 @@ export interface UnitOptions {
 }
 
 /**
- * What a unit starts, as far as it can be had without systemd as the first process: its command with its environment, no
- * capabilities and no way to new ones, a file system of which only its directories can be written, and a /tmp, /run and
- * /var/lib of its own, which are empty at the first start. System call filters and address families are systemd's alone.
+ * Starts a unit's command as systemd would, as far as possible without systemd as PID 1: with the unit's environment,
+ * without capabilities or a way to gain them, with only the unit's directories writable, and with a separate /tmp, /run
+ * and /var/lib, which are empty at the first start. Filters of system calls and address families are not applied.
  */
 export function startUnit(unit: Service, { directory, program, environment }: UnitOptions): Child {
   const value = (key: string) => {

@@ -14,7 +14,8 @@ export interface ClaimLoadCounts {
   forced: number;
 }
 
-// Every other pod ignores SIGTERM: its container runs until its grace period ends, also after a forced deletion.
+// Half of the pods, at random, ignore SIGTERM: their containers run until the grace period ends, even if the pod is
+// deleted by force.
 const obedient = ["/bin/sh", "-c", "trap 'exit 0' TERM; while true; do sleep 0.1; done"];
 const stubborn = ["/bin/sh", "-c", "trap '' TERM; while true; do sleep 0.1; done"];
 

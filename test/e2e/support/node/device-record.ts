@@ -65,8 +65,8 @@ export class DeviceRecord {
       for (const [container, { pid }] of this.#record.lives()) {
         if (this.#uses.has(container)) continue;
         this.#uses.set(container, undefined);
-        // Without a device it may be runc's own process, which has yet to become the container's, or have ended: a containerd
-        // that was frozen sends events late. Then the container's specification tells.
+        // Without a device, this may be runc before it executes the container's command, or the process has exited,
+        // because a frozen containerd sends events late. The environment is then read from the container's spec.
         if (this.#note(container, environmentOf(pid))) continue;
         void this.#readSpec(container).catch(() => this.unseen.push(container));
       }

@@ -15,10 +15,10 @@ export interface KubeletPlaces {
 export const staticPodDirectory = "/var/lib/kubelet/manifests";
 
 /**
- * The configuration of a kubelet that lives on a small machine of any kind: cgroup v1 or v2, without CAP_SYS_RESOURCE,
- * without iptables, its disk as full as it likes.
+ * Returns a KubeletConfiguration that works on small machines: with cgroup v1 or v2, without CAP_SYS_RESOURCE, without
+ * iptables, and however full the disk is.
  *
- * @param changes fields in place of the usual ones
+ * @param changes fields that replace the usual ones; `featureGates` are merged
  */
 export function kubeletConfiguration(places: KubeletPlaces, changes: ApiObject = {}): ApiObject {
   return {
@@ -48,7 +48,7 @@ export function kubeletConfiguration(places: KubeletPlaces, changes: ApiObject =
     evictionHard: { "memory.available": "100Mi" },
     imageGCHighThresholdPercent: 100,
     imageGCLowThresholdPercent: 99,
-    // What real ones do in ten seconds and five minutes.
+    // Shorter than the defaults of 10 s, 5 min and 20 s.
     nodeStatusUpdateFrequency: "2s",
     crashLoopBackOff: { maxContainerRestartPeriod: "2s" },
     fileCheckFrequency: "1s",

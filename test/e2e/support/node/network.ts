@@ -1,8 +1,12 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
+import { worker, workers } from "../worker.ts";
 
-/** Configures the CNI plugins in a directory: a point-to-point link for each pod, with addresses of a network that no other node of this machine has. */
+/**
+ * Writes the CNI configuration to a directory: a point-to-point link per pod, with addresses from a network that no
+ * other node on this machine uses.
+ */
 export function writeNetwork(directory: string): void {
   mkdirSync(directory, { recursive: true });
   const ipam = { type: "host-local", subnet: freeSubnet(), dataDir: join(directory, "addresses") };
@@ -14,7 +18,10 @@ export function writeNetwork(directory: string): void {
   writeFileSync(join(directory, "10-e2e.conflist"), JSON.stringify(network));
 }
 
-/** The machine's first IPv4 address beyond loopback, which a Node needs; undefined where there is none. */
+/**
+ * Returns the machine's first IPv4 address that is neither loopback nor in the range of pods, for use as the node IP.
+ * Undefined if there is none.
+ */
 export function machineAddress(): string | undefined {
   const addresses = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
   return addresses.find(
@@ -22,15 +29,17 @@ export function machineAddress(): string | undefined {
   )?.address;
 }
 
-// From a range for documentation and tests that reaches nowhere: https://www.rfc-editor.org/rfc/rfc2544
+// Returns an unused /24 network. 198.18.0.0/15 is reserved for benchmarks: https://www.rfc-editor.org/rfc/rfc2544
 function freeSubnet(): string {
   const used = new Set(
     Object.values(networkInterfaces())
       .flatMap((each) => each ?? [])
       .map(({ address }) => address),
   );
+  // A network is visible only once its first pod runs, so test files that run at the same time use separate ranges.
+  const size = 256 / workers;
   for (;;) {
-    const third = Math.floor(Math.random() * 256);
+    const third = worker * size + Math.floor(Math.random() * size);
     if (!used.has(`198.18.${third}.1`)) return `198.18.${third}.0/24`;
   }
 }

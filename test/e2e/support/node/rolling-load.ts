@@ -52,9 +52,9 @@ export class RollingLoad {
   }
 
   /**
-   * Ends the updates, and expects that the consumer got each container's life once, in order and up to its present state,
-   * without having had to begin again; and that the agent has the pods that the kubelet has. Returns how many containers
-   * and sandboxes there were.
+   * Stops the updates. Expects that the consumer received the events of each container once, in order and up to its
+   * current state, without a second snapshot, and that agent and kubelet report the same pods. Returns the number of
+   * containers and sandboxes.
    */
   async check(): Promise<number> {
     this.#isOver = true;

@@ -7,7 +7,10 @@ import type { ClusterNode } from "../node.ts";
 /** The newest container of a name: "running 3f2a...", "exited 3 91bc...". */
 type View = Record<string, Record<string, string>>;
 
-/** Waits until agent and kubelet say the same of every pod on the node: which containers there are, how they are, and with which codes they exited. */
+/**
+ * Waits until the agent and the kubelet report the same containers for every pod on the node, with the same states and
+ * exit codes.
+ */
 export function untilSameView(node: ClusterNode, client: PodLifecycleClient): Promise<void> {
   return eventually(async () => {
     const before = kubeletView(await node.kubeletServer.get("/pods"));

@@ -39,7 +39,7 @@ export function deployment(name: string, replicas: number, spec: ApiObject = {})
   };
 }
 
-/** Waits until these pods, by label selector, are so many, and all of them ready and none terminating; gives them. */
+/** Waits until exactly `count` pods match a label selector, all ready and none terminating. Returns the pods. */
 export function untilReady({ admin }: ControlPlane, selector: string, count: number): Promise<ApiObject[]> {
   return eventually(async () => {
     const { items } = await admin.get(`${podsPath}?labelSelector=${encodeURIComponent(selector)}`);
@@ -53,7 +53,7 @@ export function untilReady({ admin }: ControlPlane, selector: string, count: num
   });
 }
 
-/** Waits until a pod of the default namespace is ready; gives it. */
+/** Waits until a pod in the default namespace is ready. Returns the pod. */
 export function untilPodReady({ admin }: ControlPlane, name: string): Promise<ApiObject> {
   return eventually(async () => {
     const found = await admin.get(`${podsPath}/${name}`);

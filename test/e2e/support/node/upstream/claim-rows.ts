@@ -147,13 +147,16 @@ export const claimRows: readonly RunRow[] = [
       await own.pod([driver], { stays: true });
       await own.until(driver, "prepare called");
       expect(await own.phase()).toBe("Pending");
+      // A call that takes too long is repeated by the kubelet.
+      let called = 0;
       await own.restartKubelet(async () => {
+        called = driver.count("prepare called");
         await own.delete();
         driver.relent();
       });
       await own.untilDeleted();
       await eventually(() => expect(driver.prepared).toEqual([]));
-      expect(driver.count("prepare called")).toBe(1);
+      expect(driver.count("prepare called")).toBe(called);
     },
   },
 ];
