@@ -36,8 +36,8 @@ const settings: Settings = {
   killerRules: [],
 };
 
-// What leads to records of all kinds. Without what makes a node forget what it has exported: the loss of power, and disks
-// that can't be written.
+// Faults that lead to records of all kinds. Power loss and unwritable disks are left out, because the node would lose
+// the record of what it has exported.
 const faults = {
   ...noFaults,
   ...{ agentKills: 2 * MINUTE, agentStops: 5 * MINUTE, killsAtEvictions: 0.05, killsAtWrites: 0.005 },

@@ -11,8 +11,8 @@ interface Search {
 }
 
 /**
- * Puts each mutation into the agent, and runs worlds until one breaks its promise, and no rule without the mutation. Prints
- * what was found, and the seeds to put into the table. Returns whether all mutations were found.
+ * Applies each mutation to the agent, and runs worlds until one breaks the mutation's promise but no rule without the
+ * mutation. Prints the results and the seeds to put into the table. Returns whether all mutations were found.
  */
 export async function prove(chosen: readonly Mutation[], { from, seeds, jobs }: Search): Promise<boolean> {
   const startedAt = performance.now();
@@ -53,8 +53,8 @@ function summary(chosen: readonly Mutation[], found: ReadonlyMap<Mutation, numbe
 }
 
 /**
- * Returns the first seed whose world breaks the promise of a mutation because of it. That of another rule proves nothing
- * about this one, and neither does a world that crashes.
+ * Returns the first seed whose world breaks the mutation's promise, but no rule without the mutation. Violations of
+ * other rules and crashes do not count. Undefined if there is no such seed.
  */
 async function findingSeed(
   mutation: Mutation,

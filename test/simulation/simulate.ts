@@ -7,10 +7,13 @@ import { binding } from "./rules/binding.ts";
 import { bounds } from "./rules/bounds.ts";
 import { conditions } from "./rules/conditions.ts";
 import { devices } from "./rules/devices.ts";
+import { failingParts } from "./rules/failing-parts.ts";
+import { grace } from "./rules/grace.ts";
 import { inTree } from "./rules/in-tree.ts";
 import { liars } from "./rules/liars.ts";
 import { lifecycle } from "./rules/lifecycle.ts";
 import { metrics } from "./rules/metrics.ts";
+import { nodeTruth } from "./rules/node-truth.ts";
 import { outage } from "./rules/outage.ts";
 import { partialOutage } from "./rules/partial-outage.ts";
 import { poolWrites } from "./rules/pool-writes.ts";
@@ -19,9 +22,11 @@ import { progress } from "./rules/progress.ts";
 import { quiet } from "./rules/quiet.ts";
 import { rest } from "./rules/rest.ts";
 import { rounds } from "./rules/rounds.ts";
+import type { Rule } from "./rules/rule.ts";
 import { selections } from "./rules/selections.ts";
 import { settings } from "./rules/settings.ts";
 import { truth } from "./rules/truth.ts";
+import { withdrawal } from "./rules/withdrawal.ts";
 import type { Event } from "./world/history.ts";
 import type { Plan, PlanChanges } from "./world/plan.ts";
 import { World } from "./world/world.ts";
@@ -53,6 +58,7 @@ export interface Outcome {
 
 const rules = [
   ...acts,
+  ...grace,
   ...liars,
   ...agents,
   ...settings,
@@ -73,7 +79,13 @@ const rules = [
   ...bounds,
   ...pools,
   ...poolWrites,
+  ...nodeTruth,
+  ...withdrawal,
+  ...failingParts,
 ];
+
+// Watches that compare with what is there at the moment, and so need to look after each step.
+const ofPresent: ReadonlySet<Rule> = new Set([...devices, ...binding]);
 
 /**
  * Lets the world of a seed live, and judges it. A world that breaks a promise ends there.
@@ -83,26 +95,26 @@ export async function simulate(seed: number, changes: PlanChanges = {}): Promise
   using world = new World(seed, changes);
   const { history, machine } = world;
   const broken: Outcome["broken"] = [];
-  const watches = rules.flatMap(({ promise, watch }) => (watch ? [{ promise, look: watch(world) }] : []));
-  await world.live(() => {
-    if (broken.length > 0) return true;
-    for (const { promise, look } of watches) {
+  const watches = rules.flatMap((rule) =>
+    rule.watch ? [{ rule, promise: rule.promise, look: rule.watch(world) }] : [],
+  );
+  const watched = (some = watches) => {
+    for (const { promise, look } of some) {
       const what = look();
       if (what === undefined) continue;
       history.note("rule", `${promise} ${what}`);
       broken.push({ promise, what });
     }
-    for (const error of uncaught.splice(0))
-      broken.push({
-        promise: "No error is left to nobody.",
-        what: (error as Error)?.stack ?? messageOf(error),
-      });
+    broken.push(...uncaughtErrors());
     return broken.length > 0;
-  });
+  };
+  await world.live(() => broken.length > 0 || watched());
   if (broken.length === 0) {
     for (const { promise, atRest } of rules) {
       for (const what of (await atRest?.(world)) ?? []) broken.push({ promise, what });
     }
+    // What happened at rest.
+    watched(watches.filter(({ rule }) => !ofPresent.has(rule)));
   }
   const digest = createHash("sha256")
     .update(JSON.stringify(history.events))
@@ -120,4 +132,11 @@ export async function simulate(seed: number, changes: PlanChanges = {}): Promise
     events: history.events,
     log: world.agent.log,
   };
+}
+
+function uncaughtErrors(): Outcome["broken"] {
+  return uncaught.splice(0).map((error) => ({
+    promise: "No error is left to nobody.",
+    what: (error as Error)?.stack ?? messageOf(error),
+  }));
 }

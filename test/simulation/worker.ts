@@ -16,11 +16,11 @@ export interface Work {
 // Code of a world runs too seldom to be optimised, and nobody reads the stacks of its errors: `--seed N` has them.
 const EXECUTION = ["--always-sparkplug", "--max-semi-space-size=32", "--stack-trace-limit=0"];
 
-// A world takes some seconds at most, beside other work at the lowest priority a minute. One that never ends must not end
-// a night.
+// Bounds a world that never ends. A world takes a few seconds at most, or a minute at the lowest priority on a busy
+// machine.
 const LONGEST_WORLD_MS = 900_000;
 
-/** Returns so many seeds from one on. */
+/** Returns `count` consecutive seeds, starting with `from`. */
 export function seedsFrom(from: number, count: number): number[] {
   return Array.from({ length: count }, (_, at) => from + at);
 }
@@ -56,9 +56,9 @@ function unfinished(seed: number, what: string): Counted {
 }
 
 /**
- * Runs some worlds in a process of their own: what a world leaves behind in memory ends with it. Returns why the process
- * ended before the last of them; undefined if it did not, or was ended by `isEnough` or the signal.
- * @param isEnough called with each outcome; ends the process if it returns true
+ * Runs worlds in a child process, so that the memory they leave behind is freed with it. Returns why the process failed
+ * before the last world. Undefined if it did not, or was ended by `isEnough` or the signal.
+ * @param isEnough called with each outcome; if it returns true, the process is ended
  */
 function worker(
   work: Work,

@@ -15,13 +15,13 @@ interface Counted {
 // biome-ignore lint/suspicious/noExplicitAny: constructors of any class
 type AnyClass = new (...args: any[]) => object;
 
-// Beyond twice as many objects as were last alive, those that are gone are dropped.
+// References to collected objects are dropped once the list exceeds twice the number of live objects by this many.
 const LEAST_DROPPED = 10_000;
 
 /**
- * What a process keeps in memory, by the place in the sources where it was created: entries of its maps and sets, items of
- * the arrays in fields of its classes, listeners of its abort signals, and its pending timers. `bundle.ts` makes the
- * sources of the agent tell `counted` and `countField` what they create.
+ * Counts what a process holds in memory, by the place in the sources that created it: entries of maps and sets, items
+ * of arrays in class fields, listeners of abort signals, and pending timers. `countedSource` inserts calls of `counted`
+ * and `censusIfAny` into the agent's sources.
  */
 export class Census {
   #objects: Counted[] = [];

@@ -5,7 +5,7 @@ const census = join(import.meta.dirname, "census.ts");
 // A map or set, or a controller, whose signal has listeners. A RecentMap bounds itself.
 const CREATED = /\bnew (Map|Set|AbortController)\b/g;
 // A field of a class, which may be assigned another array later.
-const FIELD = /^ {2}(?:readonly )?(#?\w+)(?:: [^=]+)? = (?=\[\];$)/;
+const FIELD = /^ {2}(?:readonly )?(#?\w+)(?:: (?:[^=]|=>)+)? = (?=\[\];$)/;
 const DECLARED = /(#?\w+)\??(?:: [^=]+)? = (?:[^=]* \?\? )?$/;
 
 /**

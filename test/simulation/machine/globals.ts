@@ -3,8 +3,8 @@ import { machineIfAny } from "./machine.ts";
 import { Killed, processIfAny } from "./process.ts";
 
 /**
- * Replaces the globals that know of time and chance, for code that runs in a process of the machine: libraries too. Other
- * code, such as the runner, has the real ones.
+ * Replaces the globals for time and random numbers in code that runs in a process of the machine, libraries included.
+ * Other code, such as the runner, gets the real ones.
  */
 export function replaceGlobals(): void {
   const { random } = Math;
@@ -55,8 +55,8 @@ export function replaceGlobals(): void {
 }
 
 /**
- * `AbortSignal.any` whose signals end with their world: Node keeps those with listeners until they abort, and in a process
- * that was killed they never do.
+ * `AbortSignal.any` for processes of the machine. Its signals are released with their world. Node would keep those with
+ * listeners until they abort, which never happens in a killed process.
  */
 function anyOf(signals: readonly AbortSignal[]): AbortSignal {
   const controller = new (counted(AbortController, "AbortSignal.any"))();
@@ -71,7 +71,8 @@ function anyOf(signals: readonly AbortSignal[]): AbortSignal {
 }
 
 /**
- * Calls back with what nobody caught, which would end a real process. What a dead process throws is nobody's concern.
+ * Calls back for each uncaught error and unhandled rejection of a live process, which would end a real one. Those of
+ * dead processes are ignored. Outside of processes, prints the error and exits with status 1.
  */
 export function onUncaught(callback: (error: unknown) => void): void {
   const take = (error: unknown) => {

@@ -93,7 +93,7 @@ export class Network {
     return listener;
   }
 
-  /** Forgets what it had from the world: Node keeps the signals of requests that never ended, and what they refer to. */
+  /** Drops the references to the world: Node keeps signals of requests that never ended, and all they refer to. */
   end(): void {
     this.weather = calm;
   }

@@ -93,6 +93,14 @@ export const decisionMutations: readonly Mutation[] = [
     seed: 10,
   },
   {
+    name: "a threshold counts before its grace period has ended",
+    file: `${decide}/thresholds.ts`,
+    from: "const confirmed = now - since >= answer.gracePeriodSeconds * 1000;",
+    to: "const confirmed = true;",
+    promise: "No pod is evicted for a threshold before the threshold was met for its grace period.",
+    seed: 23,
+  },
+  {
     name: "a plugin in dry run sets conditions",
     file: `${decide}/conditions.ts`,
     from: "    if (isDryRun(policy, answers.plugin)) continue;\n",

@@ -4,7 +4,7 @@ const tainted =
   "A taint is on the Node while its condition is reported, and is removed when it no longer is.";
 const healthy = "If all is well, no health check fails.";
 const limited = "No more pods are evicted in a window than the limits allow, over all restarts and reloads.";
-const foreign = "Labels, annotations and taints of other owners stay as they wrote them.";
+const foreign = "Labels, annotations, capacity and taints of other owners stay as they wrote them.";
 const byUid =
   "A request to evict a pod names its UID and version, so that no other pod of this name is evicted, and none that another client has deleted.";
 const trueEvents =
@@ -103,6 +103,14 @@ export const evictionMutations: readonly Mutation[] = [
     to: "!isComplete || desiredIds",
     promise: foreign,
     seed: 4,
+  },
+  {
+    name: "a removed taint is marked as an added one, too",
+    file: `${eviction}/act/taint-reports.ts`,
+    from: "for (const taint of added) this.#added(taint);",
+    to: "for (const taint of [...added, ...removed]) this.#added(taint);",
+    promise: "Marks and Events about taints are about what the agent wrote, and name no other client.",
+    seed: 10,
   },
   {
     name: "taints are written without the version that was read",

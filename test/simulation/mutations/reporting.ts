@@ -112,4 +112,13 @@ export const reportingMutations: readonly Mutation[] = [
     promise: bounded,
     seed: 176,
   },
+  {
+    name: "what a reporter that is uninstalled has published is left",
+    file: `${reporting}/manager.ts`,
+    from: "endpoint.grace = clock.after(end - clock.monotonic(), () => this.#drop(endpoint));",
+    to: "",
+    promise:
+      "What is published of a reporter that is uninstalled is withdrawn after the grace period, and not before.",
+    seed: 3,
+  },
 ];

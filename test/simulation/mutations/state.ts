@@ -13,6 +13,7 @@ const continued = "A consumer that continues at its cursor misses nothing, whate
 const running = "The agent ends only when it is told to.";
 const state = "packages/agent/src/state";
 const core = "packages/core/src";
+const partChecked = "The check of a part fails while it does not work, and recovers with it.";
 
 /** Defects of the state directory, of pods and their events, and of what all modules share. */
 export const stateMutations: readonly Mutation[] = [
@@ -137,5 +138,37 @@ export const stateMutations: readonly Mutation[] = [
     to: "this.#sequence = after ? Math.min(after.sequence + 1, host.last) : host.last;",
     promise: toldOnce,
     seed: 4,
+  },
+  {
+    name: "a rejected configuration fails no check",
+    file: "packages/agent/src/config/watcher.ts",
+    from: "return { ok: false, message: this.#problems, errorId: ConfigurationRefused.id };",
+    to: "return { ok: true, message: this.#problems };",
+    promise: partChecked,
+    seed: 1,
+  },
+  {
+    name: "a rejected policy fails no check",
+    file: "packages/agent/src/assembly/policy-files.ts",
+    from: "{ ok: false, message: this.#problem, errorId: PolicyRefused.id }",
+    to: "{ ok: true, message: this.#problem }",
+    promise: partChecked,
+    seed: 22,
+  },
+  {
+    name: "a runtime that hangs fails no check",
+    file: "packages/agent/src/lifecycle/health.ts",
+    from: "const ok = isListed && since <= unhealthyAfter;",
+    to: "const ok = isListed;",
+    promise: partChecked,
+    seed: 7,
+  },
+  {
+    name: "a registered plugin is missing in the list of plugins",
+    file: "packages/agent/src/server/plugin-list.ts",
+    from: "const rows = sockets.map(",
+    to: "const rows = sockets.slice(1).map(",
+    promise: "The list of plugins has those as registered that are, and no others.",
+    seed: 1,
   },
 ];

@@ -25,7 +25,7 @@ export class Tally {
   readonly #faults = new Map<string, number>();
   readonly #findings = new Map<string, Finding>();
 
-  /** Counts a world. The result does not depend on the order of worlds. */
+  /** Counts a world. The totals and the digest do not depend on the order of the calls, but the listed seeds do. */
   add({ seed, digest, broken, virtualMs, steps, lives, evictions, faults }: Counted): void {
     this.worlds++;
     this.#virtualMs += virtualMs;

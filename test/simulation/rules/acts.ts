@@ -67,7 +67,8 @@ export function eachStop(look: (world: World, stop: ContainerStop) => string | u
   };
 }
 
-function publishedOf({ store }: World["api"], reporter: string): string | undefined {
+/** Returns the value of a reporter that is published. Undefined if none is. */
+export function publishedOf({ store }: World["api"], reporter: string): string | undefined {
   const { status } = (store.get(CNRS, NODE) ?? {}) as {
     status?: { resources?: { capacity?: Record<string, string> } };
   };
@@ -120,7 +121,7 @@ const CNR_STATUS = /\/customnoderesources\/[^/]+\/status$/;
 
 export const acts: readonly Rule[] = [
   {
-    promise: "Labels, annotations and taints of other owners stay as they wrote them.",
+    promise: "Labels, annotations, capacity and taints of other owners stay as they wrote them.",
     watch: eachWrite(({ otherWriters }, { method, path }) => {
       const changed = otherWriters.changed();
       return changed && `after ${method} ${path}: ${changed}`;

@@ -14,14 +14,32 @@ const endings = [
 ] as const;
 export type Ending = (typeof endings)[number];
 
-// One of so many worlds has an ending. All of them have a long calm: see `world.ts`.
+// One in this many worlds has an ending. They have the long calm, because `LONG_CALM_EVERY` in plan.ts is the same.
 const EVERY = 4;
 // One of so many worlds that end with churn does: they take ten times as long as others.
 const CHURNS = 4;
 
-/** Returns whether a world ends in this way, which its seed decides. Not if a plugin lies on, which is never at rest. */
-export function endsBy({ seed, plugins }: World, ending: Ending): boolean {
-  if (plugins.some(({ isLying }) => isLying)) return false;
+/** Returns whether a world has an ending. */
+export function hasEnding(world: World): boolean {
+  return endings.some((ending) => endsBy(world, ending));
+}
+
+const SHARES = 3;
+
+/**
+ * Returns whether a world is in a third of those without an ending, which its seed decides. Quick worlds are in none, and
+ * neither are those with pools beyond the node, which have endings of their own.
+ */
+export function isInThird(world: World, share: 0 | 1 | 2): boolean {
+  return !world.isQuick && !world.pools && !hasEnding(world) && world.seed % SHARES === share;
+}
+
+/**
+ * Returns whether a world ends in this way, which its seed decides. Quick worlds have no ending, and neither have worlds in
+ * which a plugin still lies, because they are never at rest.
+ */
+export function endsBy({ seed, isQuick, plugins }: World, ending: Ending): boolean {
+  if (isQuick || plugins.some(({ isLying }) => isLying)) return false;
   const isIts = seed % (EVERY * endings.length) === EVERY * endings.indexOf(ending);
   return isIts && (ending !== "churn" || Math.floor(seed / (EVERY * endings.length)) % CHURNS === 0);
 }

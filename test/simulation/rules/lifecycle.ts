@@ -119,8 +119,8 @@ export const lifecycle: readonly Rule[] = [
 ];
 
 /**
- * Returns how often the event log may have begun again: after a boot, after each agent that could not write all of it, and in
- * an agent that goes on when the disk becomes read-only.
+ * Returns how often the event log may have restarted: after each boot, after each agent that could not write all of
+ * it, and in each agent that continues when the disk becomes read-only.
  */
 function logsBegun({ boots, lives, readOnly, unwritten }: History): number {
   const lost = unwritten.filter(({ to }) => Number.isFinite(to) && !boots.some(({ at }) => at === to));

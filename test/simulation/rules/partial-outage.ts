@@ -1,6 +1,6 @@
 import type { EvictionActor } from "../world/eviction-plugins.ts";
 import { isDryRun } from "../world/settings.ts";
-import { request } from "../world/status.ts";
+import { failing } from "../world/status.ts";
 import type { World } from "../world/world.ts";
 import { type Ending, endsBy } from "./endings.ts";
 import { isExpected } from "./rest.ts";
@@ -65,16 +65,12 @@ export const partialOutage: readonly Rule[] = [
       const partial = partialOutages.find(({ ending }) => endsBy(world, ending));
       if (!partial?.change(world)) return [];
       const { api, machine } = world;
-      const failing = async () => {
-        const { body } = await request(world, "/readyz?verbose");
-        return body.split("\n").filter((line) => line.startsWith("[-]"));
-      };
       api.faults = { of: (each) => (partial.refuses(each) ? refusal : undefined) };
       await machine.scheduler.run(machine.scheduler.now + OUTAGE_MS);
-      const during = await failing();
+      const during = await failing(world);
       api.faults = undefined;
       await machine.scheduler.run(machine.scheduler.now + RECOVERY_MS);
-      const after = (await failing()).filter((line) => !isExpected(line, world));
+      const after = (await failing(world)).filter((line) => !isExpected(line, world));
       return [
         ...(during.some((line) => line.includes(partial.check))
           ? []

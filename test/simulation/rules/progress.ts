@@ -35,10 +35,10 @@ export const progress: readonly Rule[] = [
 ];
 
 /**
- * Returns the names of the pods that count for the limits: those that requests were sent for, whatever became of them
- * unless a budget refused them, and those that ended otherwise after they had been selected. A pod counts once more for
- * each further request: the agent evicts it again if it can't know what became of the first one. Retries of one eviction
- * look the same from here.
+ * Returns the names of the pods that count towards the limits: pods with an eviction request that no budget refused,
+ * whatever its outcome, and pods that ended otherwise after they were selected. Each further request counts again,
+ * because the agent repeats an eviction if it can't know the outcome of the first. Retries of one eviction look the
+ * same here.
  */
 function countedPods({ operator, history, api }: World, from: number): string[] {
   const window = from - operator.settings.limitWindowMs;

@@ -86,22 +86,22 @@ export const quiet: readonly Rule[] = [
 ];
 
 /**
- * Returns the most wake-ups of an idle agent in a minute: due timers, messages that arrive, and results of files. The sum
- * is a tenth to a fifth above what was measured.
+ * Returns the maximum number of wake-ups of an idle agent per minute: timers that fire, messages that arrive, and file
+ * operations that complete. The sum is 10 to 20 % above the measured value.
  *
- * - Always: thresholds are sampled four times a second (240); pods are listed each second, in two calls (180); the runtime,
- *   its slowness, and the socket of the API are checked every 2 s (120); the CDI directory, the plugin directories, the
- *   configuration and the policies every 5 to 10 s (100).
- * - A round: its period, and of each eviction plugin the answers to GetEvictPods and ThresholdMet.
- * - A plugin: every 5 s its process and its socket are probed, and a reporter is polled; every 10 s its file is looked at.
- * - A driver: its socket for the kubelet is checked every 2 s, and the connection to the driver every 1.5 s.
- * - A consumer: its watch gets a bookmark every 10 s.
- * - A call of the kubelet, for a claim that can't be prepared: the call, and the claim, which is read.
- * - A bookmark of the API server: the message, and the turn in which it is handled.
- * - The host: 25 to 30 results of files every 4 s.
+ * - Always: thresholds are sampled four times a second (240). Pods are listed every second, in two calls (180). The
+ *   runtime, its slowness and the API socket are checked every 2 s (120). The CDI directory, the plugin directories,
+ *   the configuration and the policies are checked every 5 to 10 s (100).
+ * - Round: its timer, and the responses of each eviction plugin to GetEvictPods and ThresholdMet.
+ * - Plugin: every 5 s its process and socket are probed, and a reporter is polled; every 10 s its file is checked.
+ * - Driver: its socket for the kubelet is checked every 2 s, and the connection to the driver every 1.5 s.
+ * - Consumer: its watch receives a bookmark every 10 s.
+ * - Kubelet call for a claim that can't be prepared: the call, and the read of the claim.
+ * - Bookmark of the API server: the message, and the turn in which it is handled.
+ * - Host: 25 to 30 completed file operations every 4 s.
  *
  * @param rounds number of eviction rounds
- * @param events what happened in this minute
+ * @param events events of this minute
  */
 function mostSteps(world: World, rounds: number, events: readonly Event[]): number {
   const { reporters, evictionPlugins, devices, consumers, host, api } = world;

@@ -2,7 +2,7 @@ import type { Changes, Churn } from "../world/churn.ts";
 import { type ApiWrite, isEvictionRequest } from "../world/history.ts";
 import type { World } from "../world/world.ts";
 
-/** Number of the agent's watches: of the Node, its pods, its CustomNodeResource and ResourceSlices; the Node also by eviction. */
+/** Watches of the agent: pods, CustomNodeResource, ResourceSlices, and two of the Node, one of them by eviction. */
 const WATCHES = 5;
 
 /** Returns the number of the agent's watches, without those of claims. Pods that wait to be bound have one of their own. */

@@ -1,9 +1,9 @@
 import { mapDifferences } from "../../support/map-differences.ts";
 import { CNRS, NODE, REJECTED } from "../world/api-server.ts";
 import { isEvictionRequest } from "../world/history.ts";
-import { theirTaints } from "../world/other-writers.ts";
+import { THEIR_RESOURCE } from "../world/other-writers.ts";
 import { FALSE_FIELD, type Reporter } from "../world/reporters.ts";
-import { isDryRun, isFullDryRun, taintPrefixes } from "../world/settings.ts";
+import { isDryRun, isFullDryRun, taintPrefixes, theirTaints } from "../world/settings.ts";
 import { request } from "../world/status.ts";
 import type { World } from "../world/world.ts";
 import type { Rule } from "./rule.ts";
@@ -54,7 +54,9 @@ export const rest: readonly Rule[] = [
         ...differences(
           "capacity",
           reported.map(({ name, value }) => [`widgets.example/${name}`, `${value}`]),
-          Object.entries(published).filter(([key]) => !isOfLiar(reporters, key) && !isKept(key)),
+          Object.entries(published).filter(
+            ([key]) => key !== THEIR_RESOURCE && !isOfLiar(reporters, key) && !isKept(key),
+          ),
         ),
         ...differences(
           "label",

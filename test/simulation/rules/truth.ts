@@ -39,9 +39,9 @@ export const truth: readonly Rule[] = [
   },
 ];
 
-// A pod runs on after its containers were stopped: another client may end it, or another eviction of it may end nothing. If
-// the last eviction was decided after the pod's end, the verdict names the one that stopped the containers. The later ones
-// must state that they ended nothing.
+// A pod may continue to run after its containers were stopped, and another client may end it, or another eviction of it
+// may have no effect. If the last eviction was decided after the pod's end, the verdict is about the eviction that
+// stopped the containers, and the later ones must state that they had no effect.
 function ofLastStop(said: Statements): Statements {
   const { outcomes, rows, marks, page } = said;
   const stop = outcomes.findLastIndex(({ result }) => result === "terminated");
@@ -240,8 +240,8 @@ function lostAbout(world: World, pod: PodTruth): LostEvidence {
   );
   const isLate = plan.faults.slow > 0 && plan.faults.slowestMs > REQUEST_TIMEOUT_MS;
   const stops = history.stops.filter(({ podUid }) => podUid === uid);
-  // A call that failed, or that the agent's death ended, may have stopped a container; so may one that succeeded before the
-  // container had exited, and one that waits for a connection to the runtime when others end the pod.
+  // A call that failed or was interrupted because the agent was killed may have stopped a container. So may a call that
+  // succeeded before the container exited, or that waits for a connection to the runtime when others end the pod.
   const isUnanswered =
     stops.some(({ answeredAt = 0, exitedAt = answeredAt }) => answeredAt === 0 || exitedAt > answeredAt) ||
     (world.runtime.stops !== undefined &&

@@ -8,6 +8,7 @@ import type { ApiFaults } from "./faults.ts";
 import { type ApiWrite, type History, isDryRun, isEviction } from "./history.ts";
 import { refusedApply } from "./odd-allocations.ts";
 import { PodTruths } from "./pod-truths.ts";
+import { TaintTruths } from "./taint-truths.ts";
 
 export const NODE = "worker-1";
 export const CNRS = "customnoderesources.node.katalyst.kubewharf.io";
@@ -27,6 +28,7 @@ export class ApiServer {
   readonly server: DevApiServer;
   readonly kubeconfig: string;
   readonly pods: PodTruths;
+  readonly taints: TaintTruths;
   /** Called with each write of a client that was answered, before the response is on its way. */
   onWrite: ((write: ApiWrite) => void) | undefined;
   /** Called when the agent has read a claim of this name, before the response is on its way. */
@@ -79,6 +81,7 @@ export class ApiServer {
       (uid) => history.stopped(uid).length > 0,
       () => machine.scheduler.now,
     );
+    this.taints = new TaintTruths(() => this.store.get("nodes", NODE));
   }
 
   get store() {
@@ -180,6 +183,7 @@ export class ApiServer {
         recorded = write;
         this.#history.writes.push(write);
         this.pods.look(isEviction(write) ? write.podUid : undefined);
+        if (client === "nodekeeper" && path === `/api/v1/nodes/${NODE}`) this.taints.look(write);
         this.#history.note("kube-apiserver", `${method} ${exchange.url} of ${write.client}: ${status}`);
         this.onWrite?.(write);
         exchange.respond(status, answered);

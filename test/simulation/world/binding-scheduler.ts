@@ -117,8 +117,8 @@ export class BindingScheduler {
   }
 
   /**
-   * Deallocates a claim that only pods that wait use, and allocates it anew for them. Returns whether it did: an allocation of
-   * the same second would look like the one before.
+   * Deallocates a claim that only waiting pods use, and allocates it again for them. Returns whether it was allocated
+   * again. Not within the second of the last allocation, because the timestamps would be equal.
    */
   reallocate(name: string): boolean {
     return this.#api.process.run(() => {

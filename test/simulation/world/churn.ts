@@ -1,5 +1,3 @@
-import { readdirSync, rmSync } from "node:fs";
-import { join } from "node:path";
 import { seededRandom } from "../../../packages/testing/src/runtime/seeded-random.ts";
 import type { Machine } from "../machine/machine.ts";
 import { DriverActor } from "./drivers.ts";
@@ -162,11 +160,7 @@ export class Churn {
     this.#counts[kind]++;
     const plugin = pluginOf[kind](machine, history, number);
     plugin.start();
-    machine.init.after(PASSING_MS, () => {
-      plugin.isWanted = false;
-      plugin.kill();
-      machine.init.run(() => removeSockets(machine, plugin.name));
-    });
+    machine.init.after(PASSING_MS, () => plugin.uninstall());
   }
 }
 
@@ -179,10 +173,3 @@ const pluginOf: Readonly<
   passingDrivers: (machine, history, number) =>
     new DriverActor(machine, history, `passing-${number}.example.com`, () => {}),
 };
-
-function removeSockets(machine: Machine, plugin: string): void {
-  const directory = join(machine.root, "plugins");
-  for (const file of readdirSync(directory)) {
-    if (file.startsWith(plugin)) rmSync(join(directory, file), { force: true });
-  }
-}

@@ -43,7 +43,10 @@ const CALL_TIMEOUT_MS = 45_000;
 // The driver's answer reaches the agent after this at the earliest: one that died before has only begun to unprepare.
 const ANSWERED_MS = 0.05;
 
-/** The kubelet's DRA manager: has the drivers' plugins prepare the claims of pods that run, and unprepare the others. */
+/**
+ * The kubelet's DRA manager: calls the drivers' plugins to prepare the claims of pods that are to run, and to unprepare
+ * all others.
+ */
 export class ClaimKubelet {
   readonly registryDirectory: string;
   readonly answers: Answer[] = [];
@@ -59,8 +62,8 @@ export class ClaimKubelet {
   #process: Process | undefined;
 
   /**
-   * @param unpreparedAt virtual milliseconds at which the driver had unprepared a claim. Undefined if devices are prepared
-   * for it
+   * @param unpreparedAt returns when the driver unprepared a claim, in virtual milliseconds. Undefined if devices are
+   * prepared for it
    */
   constructor(machine: Machine, history: History, unpreparedAt: (claim: KnownClaim) => number | undefined) {
     this.#unpreparedAt = unpreparedAt;
@@ -85,8 +88,8 @@ export class ClaimKubelet {
   }
 
   /**
-   * Returns whether a claim can't be prepared because containers of a pod already run that waits for it. Pods of the world
-   * start without their claims; a real kubelet starts no container before.
+   * Returns whether a claim can't be prepared because a pod that waits for it already has running containers. Simulated
+   * pods start without their claims; a real kubelet starts no container before they are prepared.
    * @param podName default: any pod
    */
   isUsedTooEarly(uid: string, podName = ""): boolean {

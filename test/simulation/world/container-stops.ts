@@ -31,9 +31,9 @@ const SIGTERMED = 143;
 const SIGKILLED = 137;
 
 /**
- * Stops containers for the agent, as containerd does: SIGTERM once, and SIGKILL when the timeout of a call is over that
- * still waits. A call that the client gives up, or that a restart of containerd ends, kills nothing any more, but SIGTERM
- * has been sent. A container that has exited or was removed counts as stopped.
+ * Stops containers for the agent, as containerd does: sends SIGTERM once, and SIGKILL at the timeout of a call that is
+ * still waiting. A call that the client cancels, or that a restart of containerd ends, does not send SIGKILL any more,
+ * but SIGTERM has been sent. Exited and removed containers count as stopped.
  */
 export class ContainerStops {
   readonly #process: Process;

@@ -56,7 +56,7 @@ const DUPLICATES = "duplicates";
 
 /** Has devices that come, go and become unhealthy, and prepares them. The hardware outlives the driver's process. */
 export class DriverActor extends PluginActor {
-  protected readonly type = "DRAPlugin";
+  readonly type = "DRAPlugin";
   /** UIDs of claims that devices are prepared for, by `keyOf`. */
   readonly prepared = new Map<string, string>();
   /** Devices that were prepared for a claim while they were prepared for another one. */

@@ -24,7 +24,7 @@ interface Readings {
 
 /** Reports pressure by turns, and names pods for it. */
 export class EvictionActor extends PluginActor implements Readings {
-  protected readonly type = "EvictionPlugin";
+  readonly type = "EvictionPlugin";
   pressure: Readings["pressure"] = "none";
   /** Share of the offered pods that are requested regardless of thresholds. */
   requests = 0;
@@ -119,7 +119,8 @@ export class EvictionActor extends PluginActor implements Readings {
     };
     const called = (method: PluginCall["method"], topN = 0): PluginCall => {
       const at = machine.scheduler.now;
-      const call = { at, plugin: name, method, instance, topN, answer: undefined, answeredAt: undefined };
+      const asked = { at, plugin: name, method, instance, topN };
+      const call = { ...asked, answer: undefined, answeredAt: undefined, graceSeconds: 0 };
       history.pluginCalls.push(call);
       return call;
     };
@@ -138,6 +139,7 @@ export class EvictionActor extends PluginActor implements Readings {
           gracePeriodSeconds,
           ...(hasCondition && pressure !== "none" ? { condition: this.condition } : {}),
         });
+        call.graceSeconds = gracePeriodSeconds;
         this.#answered(call, thresholdAsText(state));
         return state;
       },

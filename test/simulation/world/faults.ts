@@ -48,7 +48,7 @@ export type TimedFault =
   | "partitions"
   | "poolMeddling";
 
-/** Probabilities of faults in one world, each drawn from the seed: many worlds have none of some kinds. */
+/** Rates of faults in one world, drawn from its seed: mean times and probabilities. Many worlds lack some kinds. */
 export interface FaultRates extends Record<TimedFault, number>, StopFaults {
   /** Share of requests to the API server that are refused, by status. */
   refusals: Readonly<Record<number, number>>;
@@ -63,16 +63,16 @@ export interface FaultRates extends Record<TimedFault, number>, StopFaults {
   /** What happens to events of containers between the runtime and the agent. */
   runtimeEvents: EventFaults;
   /**
-   * Share of the agent's evictions, and of its other writes, after which it dies before the response arrives. The first one is
-   * also the share of evicted pods after whose end it dies within seconds.
+   * Fractions of the agent's evictions and of its other writes after which it is killed before it receives the
+   * response. The first is also the fraction of evicted pods after whose deletion it is killed within seconds.
    */
   killsAtEvictions: number;
   killsAtWrites: number;
   /** Share of writes of Leases and ResourceSlices after which the agent that wrote dies, in worlds with shared pools. */
   killsAtPoolWrites: number;
   /**
-   * Share of the agent's writes that a reporter meets with another report, and of those to the Node before which another
-   * client writes to it.
+   * Fraction of the agent's writes after which a reporter immediately changes its report, and of its writes to the
+   * Node before which another client writes to the Node.
    */
   changesAtWrites: number;
   /** Share of starts of a plugin during which it stops for a while. */

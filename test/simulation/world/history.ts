@@ -44,6 +44,8 @@ export interface PluginCall {
   answer: string | undefined;
   /** Virtual milliseconds at which the plugin answered. */
   answeredAt: number | undefined;
+  /** Grace period of the threshold in the answer to ThresholdMet, seconds. */
+  graceSeconds: number;
 }
 
 /** A StopContainer of the agent that the runtime has got. */
@@ -126,7 +128,8 @@ export function isBefore(one: Stage, other: Stage): boolean {
   return stages.indexOf(one) < stages.indexOf(other);
 }
 
-// What could not be written is written after five seconds.
+// An agent that runs for this long after the disk is writable again has written all that it kept in memory: it retries
+// every 5 s (`RETRY_MS` in state/write-behind.ts).
 export const REWRITTEN_MS = 6_000;
 
 /** What really happened: the truth that rules compare statements and effects with. */

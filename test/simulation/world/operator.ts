@@ -79,7 +79,7 @@ export class Operator {
   edit(): void {
     const machine = this.#machine;
     if (machine.chance(0.1)) {
-      this.#write(undefined, "an invalid file");
+      this.mistake();
       machine.scheduler.after(machine.between(500, 15_000), () => machine.init.run(() => this.correct()));
       return;
     }
@@ -89,6 +89,11 @@ export class Operator {
     if (machine.chance(0.2)) this.#agent().reload();
     const restarts = "taintPrefix" in change || machine.chance(0.1);
     if (restarts) machine.scheduler.after(machine.between(0, 5_000), () => this.#agent().stop());
+  }
+
+  /** Writes what the agent rejects. */
+  mistake(): void {
+    this.#write(undefined, "an invalid file");
   }
 
   /** Writes the last valid settings again, if the file is invalid. */

@@ -1,16 +1,22 @@
 import type { Machine } from "../machine/machine.ts";
 import { type ApiServer, CNRS, NODE } from "./api-server.ts";
 import type { History } from "./history.ts";
+import { theirTaints } from "./settings.ts";
 
 interface Fields {
   labels: Record<string, string>;
   annotations: Record<string, string>;
+  capacity: Record<string, string>;
   taints: { key: string; value?: string; effect: string }[];
+}
+
+interface Status {
+  resources?: { capacity?: Record<string, string> };
 }
 
 const objects = ["nodes", CNRS] as const;
 
-/** Clients that write labels, annotations and taints of their own on the objects that the agent writes too. */
+/** Clients that write labels, annotations, capacity and taints of their own on the objects that the agent writes too. */
 export class OtherWriters {
   readonly #machine: Machine;
   readonly #api: ApiServer;
@@ -33,6 +39,7 @@ export class OtherWriters {
       const live = store.get(resource, NODE);
       if (!live) continue;
       const { metadata, spec = {} } = live as typeof live & { spec?: Partial<Fields> };
+      const status = (live.status ?? {}) as Status;
       const labels = { ...metadata.labels, ...fields.labels };
       const annotations = { ...metadata.annotations, ...fields.annotations };
       const kept = (spec.taints ?? []).filter(({ key }) => !theirTaints.includes(key));
@@ -41,21 +48,28 @@ export class OtherWriters {
       const taints = isNode
         ? { taints: this.#machine.chance(0.5) ? [...kept, ...fields.taints] : [...fields.taints, ...kept] }
         : {};
-      store.put({ ...live, metadata: { ...metadata, labels, annotations }, spec: { ...spec, ...taints } });
-      this.#written.set(resource, { ...fields, taints: isNode ? fields.taints : [] });
+      const capacity = { ...status.resources?.capacity, ...fields.capacity };
+      // The kubelet writes that of the Node.
+      const resources = isNode ? {} : { status: { ...status, resources: { ...status.resources, capacity } } };
+      store.put({
+        ...{ ...live, ...resources, metadata: { ...metadata, labels, annotations } },
+        spec: { ...spec, ...taints },
+      });
+      this.#written.set(resource, isNode ? { ...fields, capacity: {} } : { ...fields, taints: [] });
     }
     this.#history.note("other writers", `write version ${this.#version}`);
   }
 
   /** Returns what is theirs and no longer as they wrote it. */
   changed(): string | undefined {
-    for (const [resource, { labels, annotations, taints }] of this.#written) {
-      const { metadata, spec } = this.#api.store.get(resource, NODE) ?? { metadata: {} };
+    for (const [resource, { labels, annotations, capacity, taints }] of this.#written) {
+      const { metadata, spec, status } = this.#api.store.get(resource, NODE) ?? { metadata: {} };
       const found = ((spec ?? {}) as Partial<Fields>).taints ?? [];
       const theirs = found.filter(({ key }) => theirTaints.includes(key));
       const lost =
         differs("label", labels, metadata.labels) ??
         differs("annotation", annotations, metadata.annotations) ??
+        differs("capacity", capacity, ((status ?? {}) as Status).resources?.capacity) ??
         differs("taint", byKey(taints), byKey(theirs));
       if (lost !== undefined) return `${resource}: ${lost}`;
     }
@@ -63,14 +77,15 @@ export class OtherWriters {
   }
 }
 
-/** One of them has the prefix of the agent's taints. */
-export const theirTaints: readonly string[] = ["example.org/maintenance", "nodekeeper.dev/Manual"];
+/** A resource of another client in the CustomNodeResource. */
+export const THEIR_RESOURCE = "example.org/cores";
 
 function fieldsOf(version: number): Fields {
   const value = `v${version}`;
   return {
     labels: { "example.org/owner": value },
     annotations: { "example.org/note": value },
+    capacity: { [THEIR_RESOURCE]: `${version}` },
     taints: version % 2 === 0 ? [] : theirTaints.map((key) => ({ key, value, effect: "NoSchedule" })),
   };
 }

@@ -48,13 +48,14 @@ export type PlanChanges = Partial<Omit<Plan, "faults">> & {
   isQuick?: boolean;
 };
 
-// Long enough for all that is promised to come true after a storm, in one of so many worlds and in those with drivers: a
-// call of a driver may hang for 40 s. The others end before what takes a minute is judged.
+// Long enough for everything that must come true after a storm. For worlds with drivers, whose calls may hang for
+// 40 s, or binding conditions, and for one in `LONG_CALM_EVERY` others. The rest end before anything that takes a
+// minute is judged.
 export const CALM_MS = 70_000;
 const SHORT_CALM_MS = 40_000;
 const LONG_CALM_EVERY = 4;
-// A write whose response was lost is repaired after a minute, when it can't arrive any more. If it arrives at once, within
-// the calm.
+// Extends the calm if messages may take longer than `SOON_MS`: a write whose response was lost is repaired a minute
+// later, when it can no longer arrive. Otherwise the repair is within the calm.
 const LATE_WRITE_MS = 30_000;
 const SOON_MS = 1_000;
 
@@ -99,9 +100,10 @@ const BINDING_SHARE = 0.2;
 // Share of the worlds in which claims can have shares of a device.
 const SHARES_SHARE = 0.3;
 
-// Share of the worlds without other devices and without an ending that have pools beyond the node: an eighth of all.
+// Share of the small worlds without other devices and without an ending that have pools beyond the node: about 11 % of
+// all worlds.
 const POOLS_SHARE = 0.5;
-// Leases are renewed every 10 s and expire after 40 s.
+// Factor by which the storm of worlds with pools is longer: Leases are renewed every 10 s and expire after 40 s.
 const POOLS_STORM = 3;
 const NEVER = Number.POSITIVE_INFINITY;
 // Short, so that the clock is stepped while the agents watch a Lease whose holder no longer runs.
@@ -110,8 +112,8 @@ const POOLS_WALL_STEPS_MS = 12_000;
 const POOLS_CALM_MS = 160_000;
 
 /**
- * Draws the plan of a world from its seed. Also returns what draws the outcome of each StopContainer: it goes on after
- * what was drawn for the plan.
+ * Draws the plan of a world from its seed. Also returns the random generator for the outcomes of StopContainer calls,
+ * which continues after the numbers drawn for the plan.
  */
 export function drawPlan(
   machine: Machine,

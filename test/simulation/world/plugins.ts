@@ -1,4 +1,4 @@
-import { rmSync } from "node:fs";
+import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { silentLogger } from "@nodekeeper/core/lib";
 import type { Plugin, PluginOptions } from "@nodekeeper/sdk";
@@ -33,7 +33,7 @@ export abstract class PluginActor {
   /** Lets the instance that runs go on as it is now, whatever changes. Set by `serve`. */
   protected retire: () => void = () => {};
   /** Its type, as it registers. */
-  protected abstract readonly type: string;
+  abstract readonly type: string;
   #plugin: Plugin | undefined;
   #isSettled = false;
   #isRefused = false;
@@ -75,6 +75,21 @@ export abstract class PluginActor {
   kill(): void {
     this.history.note("fault", `${this.name} killed`);
     this.process?.kill();
+  }
+
+  /** Ends for good, and leaves no socket. */
+  uninstall(): void {
+    const { machine, history, name } = this;
+    this.isWanted = false;
+    history.note(name, "is uninstalled");
+    history.withoutServices.push({ plugin: name, from: machine.scheduler.now, to: Number.POSITIVE_INFINITY });
+    this.process?.kill();
+    const directory = join(machine.root, "plugins");
+    machine.init.run(() => {
+      for (const file of readdirSync(directory)) {
+        if (file.startsWith(name)) rmSync(join(directory, file), { force: true });
+      }
+    });
   }
 
   /** Is and stays honest, unless it is stubborn. */

@@ -53,15 +53,18 @@ export class Policies {
   /** Writes another policy, none, or what the agent refuses. */
   edit(): void {
     const drawn = this.#machine.random();
-    if (drawn < 0.15) {
-      // The last valid policy stays in use.
-      this.#history.note("operator", "writes an invalid policy");
-      this.#replace([{ name: NAME, type: "hard", when: "node.memory.totl < 5", rank: ["pod.priority"] }]);
-      this.#written.set(this.#written.last);
-    } else this.#write(drawn < 0.3 ? undefined : draw(this.#machine));
+    if (drawn < 0.15) this.mistake();
+    else this.#write(drawn < 0.3 ? undefined : draw(this.#machine));
   }
 
-  /** Corrects a file that the agent refuses. */
+  /** Writes what the agent rejects. The last valid policy stays in use. */
+  mistake(): void {
+    this.#history.note("operator", "writes an invalid policy");
+    this.#replace([{ name: NAME, type: "hard", when: "node.memory.totl < 5", rank: ["pod.priority"] }]);
+    this.#written.set(this.#written.last);
+  }
+
+  /** Corrects a file that the agent rejects. */
   correct(): void {
     if (this.file) this.#write(this.#written.last);
   }

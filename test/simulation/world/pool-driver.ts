@@ -38,7 +38,7 @@ export type View = keyof typeof views;
 
 /** The driver of a rack on one node: reports the devices of the rack that it sees, and some that only its node can use. */
 export class PoolDriver extends PluginActor {
-  protected readonly type = "DRAPlugin";
+  readonly type = "DRAPlugin";
   readonly node: string;
   view: View = "all";
   readonly #rack: () => readonly RackDevice[];

@@ -42,7 +42,7 @@ const reporterLies: Readonly<Record<string, (name: string) => ReportContent[]>> 
 
 /** Reports a value of its own on the CustomNodeResource and the Node. Sometimes withdraws it. */
 export class Reporter extends PluginActor {
-  protected readonly type = "ReporterPlugin";
+  readonly type = "ReporterPlugin";
   /** All it has reported, in order. Undefined: it withdrew its value. */
   readonly reports: (number | undefined)[] = [0];
   /** A key of `reporterLies`. Undefined if it is honest. */

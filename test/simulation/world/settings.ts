@@ -22,6 +22,8 @@ export interface Settings {
 
 /** Prefixes of taints that the agent may have been configured with. */
 export const taintPrefixes = ["nodekeeper.dev", "pressure.example.com"] as const;
+/** Taints of other clients. One of them has a prefix of the agent's. */
+export const theirTaints: readonly string[] = ["example.org/maintenance", "nodekeeper.dev/Manual"];
 
 /** `eviction.grace.longest`, in seconds: longer than what any pod has. */
 export const LONGEST_GRACE_S = 30;

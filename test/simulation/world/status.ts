@@ -23,6 +23,12 @@ export async function request(world: World, path: string): Promise<{ status: num
   return (await awaited(world, answer)) ?? { status: 0, body: "no answer within 30 s" };
 }
 
+/** Returns the lines of the agent's failing health checks. */
+export async function failing(world: World): Promise<string[]> {
+  const { body } = await request(world, "/readyz?verbose");
+  return body.split("\n").filter((line) => line.startsWith("[-]"));
+}
+
 /** Lets the world go on until a promise is resolved. Returns undefined if it is not within 30 s. */
 export async function awaited<T>({ machine }: World, promise: Promise<T>): Promise<T | undefined> {
   let settled: { value: T } | { error: unknown } | undefined;
