@@ -103,22 +103,22 @@ export class AgentProcess {
     rmSync(this.directory, { recursive: true, force: true });
   }
 
-  /** Resident memory, MB. */
+  /** Returns the resident memory in MiB. */
   rssMb(): number {
     return residentMbOf(this.pid, "VmRSS");
   }
 
-  /** The most memory that was resident since its start or the last `resetPeak`, MB. */
+  /** Returns the peak resident memory in MiB since the start or the last `resetPeak`. */
   peakMb(): number {
     return residentMbOf(this.pid, "VmHWM");
   }
 
-  /** From now on the highest resident memory is measured again: proc_pid_clear_refs(5). */
+  /** Resets the peak of resident memory to the current value: proc_pid_clear_refs(5). */
   resetPeak(): void {
     writeFileSync(`/proc/${this.#child?.pid}/clear_refs`, "5");
   }
 
-  /** Resident memory that is not of files: what the process allocated, MB. */
+  /** Returns the anonymous resident memory in MiB: what the process allocated. */
   anonymousMb(): number {
     return residentMbOf(this.pid, "RssAnon");
   }

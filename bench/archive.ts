@@ -22,9 +22,9 @@ export interface ArchiveOptions {
 }
 
 /**
- * What the exporters of a fleet ask of one real OpenTelemetry Collector: while each evicts a pod at a random time, at rest,
- * and when the collector returns after an outage in which each evicted a pod. Requests are those that the collector
- * accepted, bytes those on the wire with HTTP headers.
+ * Measures the load of a fleet's exporters on one real OpenTelemetry Collector: while each evicts a pod at a random
+ * time, at rest, and when the collector returns after an outage in which each evicted a pod. Requests are those that
+ * the collector accepted. Bytes are those on the wire, including HTTP headers.
  */
 export async function benchArchive({ agents, steadyMs, outageMs }: ArchiveOptions): Promise<Figure[]> {
   const missing = missingParts("otelCollector");

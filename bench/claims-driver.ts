@@ -17,8 +17,8 @@ const HEADER_BYTES = 5;
 const nothing = new Uint8Array();
 
 /**
- * A driver that prepares what it is asked for at once, on HTTP/2 without gRPC's library: of the time that a claim takes,
- * as little as can be is the driver's.
+ * Serves a driver that prepares claims immediately, on HTTP/2 without a gRPC library, so that the driver's share of a
+ * claim's time is as small as possible.
  */
 export function serveClaimsDriver(directory: string, name: string, devices: readonly string[]): void {
   const info = PluginInfo.encode({

@@ -165,7 +165,10 @@ async function atOnceAndAlone(rounds: Pick<Rounds, "kubelet" | "pid" | "claims">
   return { atOnce, alone: await inRounds(quick ? 30 : 100, one) };
 }
 
-/** Prepares the claims at once and ends them again, so many times; the time of each call, and the CPU of each. */
+/**
+ * Prepares all claims at once and unprepares them, in each round. Returns the duration of each call and the mean CPU
+ * time of a claim, in milliseconds.
+ */
 export async function inRounds(
   rounds: number,
   { kubelet, pid, claims, pauseMs = PAUSE_MS }: Rounds,

@@ -14,7 +14,7 @@ const CHANGES_EVERY_MS = 1_000;
 export interface DrawnGrid {
   /** From the start of the navigation to the frame with all cells, in fresh profiles. */
   drawnMs: number[];
-  /** The longest task of each of these, where one took 50 ms or more. */
+  /** Longest task of at least 50 ms in each of these profiles; 0 if there was none. */
   openingMs: number[];
   /** Tasks of 50 ms and more while a device changed each second. */
   changingMs: number[];

@@ -1,7 +1,7 @@
 // Eviction plugins for the benchmark, in a process of their own:
 //   node eviction-plugins-process.ts DIRECTORY COUNT
 // Each serves DIRECTORY/plugin-N.sock and is under hard pressure: it is asked for a top pod each round, and names none.
-// Requests are taken as bytes, so that the process measures the way to the plugins and not their thinking.
+// Requests are not decoded, so that the benchmark measures the calls and not the work of the plugins.
 
 import {
   EvictionPluginDefinition,

@@ -104,9 +104,9 @@ export async function benchOutOfTurn(quick: boolean): Promise<Figure[]> {
 }
 
 /**
- * What sampling costs with all in-tree plugins that sample and the shipped policies, on this machine and on one whose
- * files are as long as those of 64 CPUs. Waking up four times a second for nothing is measured beside it: that is the
- * machine's own cost, and on one that is busy with other work much of the whole.
+ * Measures the CPU time of sampling with all in-tree plugins that sample and the shipped policies, on this machine and
+ * on files as long as those of a machine with 64 CPUs. Also measures waking up four times a second without sampling:
+ * this is the machine's own cost, and much of the total if it is busy with other work.
  */
 export async function benchSampling(quick: boolean): Promise<Figure[]> {
   const root = await mkdtemp(join(tmpdir(), "bench-sampling-"));

@@ -32,7 +32,7 @@ interface Case {
   budget: number;
 }
 
-/** CPU and time of this process for one round with plugins that think about nothing, on real sockets. */
+/** Measures CPU time, duration and RSS of this process for rounds whose plugins respond at once, on real sockets. */
 async function benchRound({ pods, plugins, budget }: Case, quick: boolean): Promise<Figure[]> {
   const directory = mkdtempSync(join(tmpdir(), "nkb-"));
   const script = fileURLToPath(new URL("./eviction-plugins-process.ts", import.meta.url));

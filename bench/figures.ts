@@ -3,7 +3,7 @@ export interface Figure {
   name: string;
   value: number;
   unit: string;
-  /** At most this; undefined where there is no budget. */
+  /** Upper bound of the value. Undefined if there is no budget. */
   budget?: number;
 }
 

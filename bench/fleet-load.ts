@@ -13,7 +13,7 @@ export function cpuSecondsOf(pid: number): number {
   return (utime + stime) / 100;
 }
 
-/** Resident memory of a process, MB. */
+/** Returns the resident memory of a process in MiB. */
 export function rssMbOf(pid: number): number {
   return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024;
 }

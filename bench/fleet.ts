@@ -25,9 +25,9 @@ export interface FleetOptions {
 }
 
 /**
- * What a fleet of agents asks of one real kube-apiserver, and what that costs: at rest, while all of them are restarted as a
- * DaemonSet does it, and when the server is back after an outage. Times and numbers of requests are of the server's audit
- * log, watches of its metrics.
+ * Measures the load of a fleet of agents on one real kube-apiserver: at rest, during a rolling restart as of a
+ * DaemonSet, and after an outage of the server. Request times and counts come from the audit log of the server, watch
+ * counts from its metrics.
  */
 export async function benchFleet({ agents: count, steadyMs }: FleetOptions): Promise<Figure[]> {
   const missing = missingParts("etcd", "openssl", "kubeApiServer", "kubectl", "cnrDefinition");

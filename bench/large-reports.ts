@@ -41,7 +41,7 @@ function shapes(tick: number): Record<string, string> {
   };
 }
 
-/** Messages of 3.9 MB, four fields of each shape; the first ones of two ticks. */
+/** Returns two messages of 3.9 MB, for ticks 0 and 1. Each has four fields with the value of this shape. */
 function messagesOf(shape: string): Uint8Array[] {
   return [0, 1].map((tick) => {
     const value = new TextEncoder().encode(shapes(tick)[shape]);

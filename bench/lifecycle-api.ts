@@ -20,7 +20,7 @@ export async function benchLifecycleApi(): Promise<Figure[]> {
     stdio: ["pipe", "pipe", "inherit"],
   });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-  /** Appends events; gives the longest standstill of the agent's loop since the call before. */
+  /** Appends events. Returns the longest event loop delay of the agent since the previous call, in milliseconds. */
   const append = async (count: number): Promise<number> => {
     child.stdin.write(`${count}\n`);
     return Number((await lines.next()).value);

@@ -11,7 +11,10 @@ import { startLifecycle } from "./lifecycle-part.ts";
 import { RuntimeProcess } from "./runtime-client.ts";
 import type { Emitted } from "./runtime-process.ts";
 
-/** The budgets of lifecycle: what an unchanged relist costs, many changes at once, hints, memory, consumers of the API, real containerd. */
+/**
+ * Measures the budgets of lifecycle: an unchanged relist, many changes at once, hints, memory, consumers of the API,
+ * and real containerd.
+ */
 export async function benchLifecycle(quick: boolean): Promise<Figure[]> {
   return [
     await benchRelist(500, 3, 12, quick),

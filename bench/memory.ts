@@ -7,19 +7,24 @@ import { createDevApiServer } from "@nodekeeper/testing";
 import { AgentProcess } from "./agent-process.ts";
 import type { Figure } from "./figures.ts";
 import { settings } from "./footprint.ts";
+import { type HeapSnapshot, heapAccountOf } from "./heap-account.ts";
 import { type Account, accountOf } from "./memory-account.ts";
 import { RuntimeProcess } from "./runtime-client.ts";
 
 const PODS = 110;
 const CONTAINERS = 2;
 const HEAP_FILE = "HEAP_ACCOUNT_FILE";
+const SNAPSHOT = ".heapsnapshot";
 // Plain JavaScript, because Node's compiler of TypeScript would be part of the account.
 const WRITE_HEAP = `
-import { writeFileSync } from "node:fs";
-import { getHeapCodeStatistics, getHeapSpaceStatistics } from "node:v8";
+import { renameSync, writeFileSync } from "node:fs";
+import { getHeapCodeStatistics, getHeapSpaceStatistics, writeHeapSnapshot } from "node:v8";
 process.on("SIGUSR2", () => {
   const [spaces, code, memory] = [getHeapSpaceStatistics(), getHeapCodeStatistics(), process.memoryUsage()];
-  writeFileSync(process.env.${HEAP_FILE}, JSON.stringify({ spaces, code, memory }));
+  const file = process.env.${HEAP_FILE};
+  writeHeapSnapshot(file + "${SNAPSHOT}");
+  writeFileSync(file + ".new", JSON.stringify({ spaces, code, memory }));
+  renameSync(file + ".new", file);
 });`;
 const NODE_ARGS = ["--import", `data:text/javascript,${encodeURIComponent(WRITE_HEAP)}`];
 
@@ -82,6 +87,6 @@ async function accountOfProcess(pid: number, file: string): Promise<Account> {
   const smaps = readFileSync(`/proc/${pid}/smaps`, "utf8");
   process.kill(pid, "SIGUSR2");
   while (!existsSync(file)) await systemClock.sleep(20);
-  await systemClock.sleep(100);
-  return accountOf(smaps, JSON.parse(readFileSync(file, "utf8")));
+  const snapshot: HeapSnapshot = JSON.parse(readFileSync(`${file}${SNAPSHOT}`, "utf8"));
+  return { ...accountOf(smaps, JSON.parse(readFileSync(file, "utf8"))), ...heapAccountOf(snapshot) };
 }

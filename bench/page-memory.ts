@@ -13,7 +13,7 @@ const SETTLED_MS = 8_000;
 const COLLECTED_MS = 1_500;
 const collector = fileURLToPath(new URL("./collect-on-signal.ts", import.meta.url));
 
-/** Anonymous memory of one agent, MB, its garbage collected except in `uncollected`. */
+/** Anonymous memory of one agent in MiB, after garbage collection except for `uncollected`. */
 interface Sample {
   idle: number;
   /** After as many other answers as the page's loads are. */
@@ -27,8 +27,8 @@ interface Sample {
 }
 
 /**
- * What the page's files cost the agent's memory: agents that have them and agents that have none are started in turns, and asked
- * for the same addresses. Needs the built agent.
+ * Measures how much agent memory the page's files cost: starts agents with and without the files in turns, and requests
+ * the same addresses from both. Needs the built agent.
  */
 export async function benchPageMemory(quick: boolean): Promise<Figure[]> {
   const built = dirname(agentScript());

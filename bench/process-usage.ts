@@ -8,7 +8,7 @@ export function cpuSecondsOf(pid: number): number {
   return (utime + stime) / 100;
 }
 
-/** A line of proc_pid_status(5) of a process, MB. */
+/** Returns a field of /proc/PID/status (proc_pid_status(5)), in MiB. */
 export function residentMbOf(pid: number, field: "VmRSS" | "VmHWM" | "RssAnon"): number {
   const status = readFileSync(`/proc/${pid}/status`, "utf8");
   return Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)?.[1]) / 1024;

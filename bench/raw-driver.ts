@@ -54,7 +54,7 @@ export class RawDriver {
     await this.#server.listen(`unix:${join(directory, `${name}.sock`)}`);
   }
 
-  /** Sends a message; answers when it was handed over. */
+  /** Sends a message. Returns the time at which it was handed over, in milliseconds of `performance.now()`. */
   send(message: Uint8Array): number {
     this.#message = message;
     this.#wake.resolve();

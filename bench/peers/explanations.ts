@@ -4,13 +4,13 @@ const relist =
   "of the time that is left, most is Node's reading of the socket, 64 KiB at a time into new memory, and V8's helper threads, which collect it; the list is compared where it was received, and only an item that continues in the next chunk is copied ([lifecycle](benchmarks.md#lifecycle)).";
 
 const claims =
-  "a process with the same servers and clients that makes only the calls of a claim takes 1.07 ms of CPU where the agent takes 1.63 ms: 0.27 ms are an empty call of the kubelet, 0.40 the request for the claim and 0.23 the call to the driver, which the peer does not have, since it is the driver; both calls together take 0.17 ms more than the sum. What the agent adds, 0.56 ms, is divided among two commits (0.020 ms each), the check of the answer (0.060), the CDI file (0.018), metrics, logs, signals and garbage collection. A claim does not wait for the disk: of 620 claims, 12 waited for a sync. In a burst, one JavaScript thread handles all claims, so that the median waits for half of them; the peer uses both processors ([claims](benchmarks.md#claims)).";
+  "a process with the same servers and clients that makes only the calls of a claim takes two thirds of the CPU time of the agent, 1.07 of 1.63 ms in one run: 0.27 ms are an empty call of the kubelet, 0.40 the request for the claim and 0.23 the call to the driver, which the peer does not have, since it is the driver; both calls together take 0.17 ms more than the sum. What the agent adds, 0.56 ms, is divided among two commits (0.020 ms each), the check of the answer (0.060), the CDI file (0.018), metrics, logs, signals and garbage collection. None of these parts calls fsync. In a burst, one JavaScript thread handles all claims, so that the median waits for half of them; the peer uses both processors ([claims](benchmarks.md#claims)).";
 
 const devices =
-  "of 584 ms that the main thread is busy until all is published, garbage collection takes 33 % and reading the driver's message of 1.6 MB, which the peer does not receive, 12 %; the rest is mostly 79 requests through Node's HTTP client ([devices](benchmarks.md#devices)).";
+  "of 584 ms that the main thread is busy until all is published, garbage collection takes 33 % and reading the driver's message of 1.6 MB, which the peer does not receive, 12 %; 79 requests and their responses 18 %, and encoding the slices 4 %; the remaining third is not broken down ([devices](benchmarks.md#devices)).";
 
 const evictionRound =
-  "the goal is the ratio measured on another machine with a program that is not in this repository: 127 ms of CPU beside 2,199 ms. On a quiet day of this machine Nodekeeper takes about 100 ms and the peer about 1,200 ms, so that the ratio is higher although Nodekeeper is not slower. The peer sends the pods twice to each plugin, and Nodekeeper three times. Nodekeeper's thread waits for the sockets in half of its round; 22 % of its CPU time is garbage collection and 20 % is spent outside of JavaScript ([eviction](benchmarks.md#eviction)).";
+  "the goal is the ratio measured on another machine with a program that is not in this repository: 127 ms of CPU beside 2,199 ms. On two earlier days of this machine Nodekeeper took about 100 ms and the peer about 1,200 ms, so that the ratio is higher although Nodekeeper is not slower. The peer sends the pods twice to each plugin, and Nodekeeper three times. Nodekeeper's thread waits for the sockets in half of its round; 22 % of its CPU time is garbage collection and 20 % is spent outside of JavaScript ([eviction](benchmarks.md#eviction)).";
 
 const memory =
   "an empty process of Node has 44 MB, 9 MB of them anonymous (`agent-off-rss`), and the agent's use of Node's own modules and of V8's compiler adds 16 MB of pages of its executable, so that 78 MB leave 18 MB for all that is the agent's. It takes 24 MB of anonymous memory beyond the empty process, of which 13 MB are V8's heap (objects, closures, bytecode), 6 MB glibc's, and 4 MB buffers of messages. Without V8's optimizing compiler it would be 6 MB less again, but relists would take a third more CPU time ([memory](benchmarks.md#memory)).";
@@ -28,11 +28,11 @@ const pacing =
   "a change after a quiet second is written at once (`reporting-quiet`); while changes keep coming, Nodekeeper writes them together every 200 ms, so that a change waits 100 ms in the median and 200 ms at most. The API server gets 5 requests a second of a node and not 25 (`reporting-busy-writes`), and Nodekeeper uses less than half of the peer's CPU time ([reporting](benchmarks.md#reporting)).";
 
 const changedDevice =
-  "for each change the driver sends all devices again, 1.6 MB, which the agent reads and compares and the peer does not receive. On a quiet machine it took 12 ms of CPU (ratio 0.04) ([devices](benchmarks.md#devices)).";
+  "for each change the driver sends all devices again, 1.6 MB, which the agent receives and compares and the peer does not. In a process that does nothing else, receiving it, finding the changed device and planning take 4.8 ms of CPU; of what is left, the largest part is garbage collection. On another day of the machine a change took 11 to 13 ms of CPU, with a ratio of 0.04 to 0.05 ([devices](benchmarks.md#devices)).";
 
 /**
- * Why a row's figure is what it is, by its name: Markdown that follows "Why:", with figures of a profile and a link to the
- * section of docs/benchmarks.md that has it. Shown if the row misses its goal, or has none.
+ * Explanations of figures by row name: Markdown that follows "Why:", with figures of a profile and a link to the
+ * section of docs/benchmarks.md that has the profile. Shown if the row misses a goal, or has none.
  */
 export const explanations: Readonly<Partial<Record<RowName, string>>> = {
   "relist-110": relist,

@@ -2,10 +2,14 @@
 // node bench/peers/lifecycle-process.ts SOCKET PERIOD_MS
 import { createInterface } from "node:readline";
 import { systemClock } from "@nodekeeper/core/lib";
-import { keepProcessSmall } from "../../packages/agent/src/cli/memory.ts";
+import {
+  keepProcessSmall,
+  keepStartSmall,
+  returnMemoryOfStart,
+} from "../../packages/agent/src/cli/memory.ts";
 import { startLifecycle } from "../lifecycle-part.ts";
 
-keepProcessSmall();
+keepStartSmall();
 const [socket = "", period = "1000"] = process.argv.slice(2);
 const before = process.cpuUsage();
 const startedAt = performance.now();
@@ -17,6 +21,9 @@ answer({
   ms: performance.now() - startedAt - Number(period),
   events: part.lifecycle.events.last,
 });
+// As the agent does after its start.
+keepProcessSmall();
+returnMemoryOfStart();
 for await (const line of createInterface({ input: process.stdin })) {
   const [op, count] = line.split(" ");
   if (op === "relists") await relists(Number(count));

@@ -100,10 +100,10 @@ function peerOf(peer: Peer): string {
 }
 
 const WIDTH = 760;
-const LABEL = 400;
+const LABEL = 220;
 const STEP = 30;
 const TOP = 34;
-const TICKS = [0.01, 0.1, 0.5, 1, 2, 4];
+const TICKS = [0.001, 0.01, 0.1, 0.5, 1, 2, 4, 10, 30];
 const STYLE = `text{font:13px sans-serif;fill:#24292f}.axis{stroke:#8c959f;stroke-dasharray:2 4}.one{stroke:#57606a}.range{stroke:#0969da;stroke-width:3}.median{fill:#0969da}.goal{stroke:#1a7f37;stroke-width:3}
 @media (prefers-color-scheme:dark){text{fill:#e6edf3}.axis{stroke:#6e7681}.one{stroke:#c9d1d9}.range{stroke:#58a6ff}.median{fill:#58a6ff}.goal{stroke:#3fb950}}`;
 
@@ -116,15 +116,15 @@ export function performancePicture(measured: Omit<Measured, "explanations">): st
       `<line class="${tick === 1 ? "one" : "axis"}" x1="${x(tick)}" y1="${TOP - 8}" x2="${x(tick)}" y2="${bottom}"/>` +
       `<text x="${x(tick)}" y="16" text-anchor="middle">${tick}</text>`,
   );
-  const bars = all.map(({ row, summary }, at) => {
+  const bars = all.map(({ name, row, summary }, at) => {
     const y = TOP + at * STEP + 12;
     return (
-      `<text x="0" y="${y + 5}">${escaped(row.title.split(",").slice(0, 2).join(","))}</text>` +
+      `<text x="0" y="${y + 5}">${name}</text>` +
       `<line class="range" x1="${x(summary.min)}" y1="${y}" x2="${x(summary.max)}" y2="${y}"/>` +
       `<circle class="median" cx="${x(summary.ratio)}" cy="${y}" r="6"/>` +
-      (row.goal === undefined
-        ? ""
-        : `<line class="goal" x1="${x(row.goal)}" y1="${y - 10}" x2="${x(row.goal)}" y2="${y + 10}"/>`)
+      goalRatios(row, summary)
+        .map((goal) => `<line class="goal" x1="${x(goal)}" y1="${y - 10}" x2="${x(goal)}" y2="${y + 10}"/>`)
+        .join("")
     );
   });
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${bottom + 8}" role="img" aria-label="Ratios of Nodekeeper to its peers">
@@ -134,13 +134,14 @@ ${[...axis, ...bars].join("\n")}
 `;
 }
 
+// A limit of the agent's figure becomes a ratio by the peer's median.
+function goalRatios({ goal, limit }: Row, { peer }: Summary): number[] {
+  return [goal, limit === undefined ? undefined : limit / peer].filter((ratio) => ratio !== undefined);
+}
+
 /** Ratios beyond the axis are drawn at its end. */
 function x(ratio: number): number {
   const [low, high] = [Math.log(TICKS[0]!), Math.log(TICKS.at(-1)!)];
   const share = Math.min(Math.max((Math.log(ratio) - low) / (high - low), 0), 1);
   return Math.round(LABEL + share * (WIDTH - LABEL - 20));
-}
-
-function escaped(text: string): string {
-  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
 }

@@ -137,14 +137,28 @@ describe("the page", () => {
 
   it("draws each row: range, median and goal within the picture", () => {
     const picture = performancePicture({
-      rows: { list: { ...row, title: "a < b" } },
-      results: new Map([["list", resultOf([0.001, 1], [100, 1])]]),
+      rows: { list: row },
+      results: new Map([["list", resultOf([0.0001, 1], [100, 1])]]),
     });
-    expect(picture).toContain("a &lt; b");
-    expect(picture).toMatch(/class="range" x1="400" y1="\d+" x2="740"/);
+    expect(picture).toContain(">list</text>");
+    expect(picture).toMatch(/class="range" x1="220" y1="\d+" x2="740"/);
     expect(picture.match(/class="median"/g)).toHaveLength(1);
+    expect(picture.match(/class="goal"/g)).toHaveLength(1);
     expect(picture).toContain("prefers-color-scheme:dark");
   });
+});
+
+it.each<[string, Partial<Row>]>([
+  ["a ratio", { goal: 2 }],
+  ["a limit of the agent's figure", { goal: undefined, limit: 8 }],
+])("the picture marks a goal that is %s", (_, change) => {
+  const picture = performancePicture({
+    rows: { list: { ...row, ...change } },
+    // The median is on the mark.
+    results: new Map([["list", resultOf([8, 4])]]),
+  });
+  const [, median] = /class="median" cx="(\d+)"/.exec(picture)!;
+  expect(/class="goal" x1="(\d+)"/.exec(picture)![1]).toBe(median);
 });
 
 it("each row that misses its goal has an explanation with a link to its profile", async () => {

@@ -50,7 +50,7 @@ export const lifecycleRows = {
     workload: "changed-pods",
     title: "100 of 500 pods changed, from the list to the last event, at 20 ms a status",
     unit: "ms",
-    goal: 0.05,
+    goal: 0.04,
     differences: [
       ...differences,
       "Third change of the process: Nodekeeper raises its limit of status calls at once only with use. The peer reads one pod at a time.",
