@@ -1,8 +1,8 @@
 import { type ParseArgsConfig, parseArgs } from "node:util";
 
 /**
- * Returns what `read` makes of the command line. `--help` prints `help`. Unknown options, and an error that `read` throws,
- * end the process with 2.
+ * Parses the command line and returns the result of `read`. `--help` prints `help` and exits with 0. Unknown options
+ * and errors thrown by `read` are printed, followed by `help`, and exit with 2.
  */
 export function readArguments<T extends ParseArgsConfig, R>(
   help: string,

@@ -43,8 +43,8 @@ await Promise.all([
 ]);
 
 /**
- * The agent and its commands in files that need Node alone, the page that it serves, what `nodekeeper dev` runs as the sample plugins, and
- * the plugin of kubectl in one file.
+ * Builds the agent: the program with its commands, which needs only Node, the page that it serves, the sample plugins
+ * of `nodekeeper dev`, and the kubectl plugin as a single file.
  */
 async function buildAgent(): Promise<void> {
   const directory = join(dist, "nodekeeper");

@@ -7,7 +7,7 @@ import { root } from "./programs.ts";
 
 const { version } = JSON.parse(readFileSync(join(root, "packages/agent/package.json"), "utf8"));
 
-/** SOURCE_DATE_EPOCH of reproducible-builds.org: the time, in seconds, that what is built has; 0 where it is not set. */
+/** Returns the build time in seconds: SOURCE_DATE_EPOCH of reproducible-builds.org, or 0 if it is not set. */
 export function sourceDateEpoch(): number {
   return Number(process.env.SOURCE_DATE_EPOCH ?? 0);
 }
@@ -89,8 +89,8 @@ export async function bundle(options: BuildOptions): Promise<Metafile> {
 }
 
 /**
- * Escapes what esbuild leaves of other letters, in regular expressions. One letter beyond ASCII, and Node keeps the whole
- * text with two bytes a letter: 2.4 MB more on every node.
+ * Escapes the non-ASCII characters that esbuild leaves in regular expressions. If a text has a single one, Node stores
+ * all of it with two bytes per character: 2.4 MB more on every node.
  */
 async function writeAscii(path: string): Promise<void> {
   const text = await readFile(path, "utf8");

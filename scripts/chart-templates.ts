@@ -54,7 +54,7 @@ function onlyIf(condition: string, text: string): string {
   return `{{- if ${condition} }}\n${text}\n{{- end }}`;
 }
 
-/** The agent's role, with those rules that only some parts use under their conditions, and the operator's own at its end. */
+/** Returns a role whose rules in `ruleConditions` are conditional. Appends `rbac.extraRules` to the agent's role. */
 function withRuleConditions(role: Manifest): Manifest {
   const text = role.text.replaceAll(/(?: {2}#.*\n)* {2}- apiGroups:.*(?:\n {4}\S.*)*/g, (rule) => {
     const condition = ruleConditions[/resources: \[(.*)\]/.exec(rule)?.[1] ?? ""];

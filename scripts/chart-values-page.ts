@@ -6,7 +6,10 @@ import { root } from "./programs.ts";
 
 const values = "deploy/helm/nodekeeper/values.yaml";
 
-/** docs/install.md or the chart's README with the table of the chart's values. Throws where a value has no comment, or the page no table. */
+/**
+ * Returns `page`, docs/install.md or the chart's README, with the table of the chart's values. Throws if a value has no
+ * comment or the page has no table.
+ */
 export async function chartValuesPage(page: string): Promise<string> {
   const yaml = parseDocument(await readFile(join(root, values), "utf8"));
   const rows = rowsOf(yaml.contents as YAMLMap);

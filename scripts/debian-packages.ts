@@ -13,9 +13,10 @@ export interface DebianPackage {
 }
 
 /**
- * Downloads packages into a directory, and gives their files in the order of their names. Root is needed only where the
- * machine's own lists have to be renewed; other releases have lists of their own, and the machine's are not touched.
- * @throws where the machine's sources name no Debian, or a package can't be downloaded
+ * Downloads packages into a directory. Returns the paths of all .deb files in it, sorted. Requires root only to refresh
+ * the machine's package lists. Other releases use temporary lists, so the machine's are not changed.
+ * @throws if a release is given and the machine's sources name no Debian, if the package lists are outdated and the
+ * process is not root, or if a package can't be downloaded
  */
 export async function downloadPackages(
   packages: readonly DebianPackage[],

@@ -18,8 +18,9 @@ const withoutUnused: Plugin = {
 };
 
 /**
- * The text of a module with `await import(…)` as imports at its top. In one file they save nothing, and esbuild keeps all that
- * a module imports that is loaded so: pino, prom-client and OpenTelemetry, which the plugin does not use.
+ * Returns the text of a module with `await import(…)` replaced by static imports. In a single file, dynamic imports
+ * save nothing, and esbuild keeps everything that a dynamically imported module imports: pino, prom-client and
+ * OpenTelemetry, which the plugin does not use.
  */
 export function importedAtOnce(text: string): string {
   const imports = new Set<string>();
@@ -54,9 +55,9 @@ const nodeCheck = `if (Number(process.versions.node.split(".")[0]) < 22) {
 }`;
 
 /**
- * Makes `kubectl nodekeeper` in one file, which is copied into PATH without its ending: CommonJS needs no package.json
- * beside it. It runs on the Node of an operator's machine, which may be older than the agent's. Beside it goes what
- * kubectl's completion runs, by its name in PATH.
+ * Builds `kubectl nodekeeper` as one file, which users copy into PATH without its extension. It is CommonJS, because
+ * that needs no package.json next to it. It runs on the operator's Node, which may be older than the agent's. Also
+ * writes kubectl_complete-nodekeeper, which kubectl finds in PATH and runs for completion.
  */
 export async function buildKubectlPlugin(directory: string): Promise<Metafile[]> {
   const outfile = join(directory, "kubectl-nodekeeper.cjs");

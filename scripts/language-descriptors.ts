@@ -52,8 +52,9 @@ export async function findLanguageDrift(): Promise<string[]> {
 }
 
 /**
- * Returns how a generated file differs from its proto file, undefined if it does not. Comments and the packages of languages
- * may differ. @param wanted descriptors by the names of proto files
+ * Returns how a generated file differs from its proto file. Undefined if it does not. Comments, file options and JSON
+ * names of fields are not compared.
+ * @param wanted descriptors by the names of proto files
  */
 export function driftOf(
   { bytesIn, command }: Generated,

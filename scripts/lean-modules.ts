@@ -26,9 +26,9 @@ const namesOfBuiltIns: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Takes Node's modules whose exports load further modules when they are read without importing them, because an import
- * reads every name that they export. `http` has WebSocket, for which Node loads its own fetch, 13 MB in each process;
- * `util` has a parser of arguments, a comparer of texts and worker threads, 3 MB; `crypto` has Web Crypto.
+ * Loads some of Node's modules with `process.getBuiltinModule` instead of an import. An import reads every export, and
+ * reading some of them loads further modules: WebSocket of `http` loads Node's own fetch, 13 MB in each process; `util`
+ * has an argument parser, a text comparer and worker threads, 3 MB; `crypto` has Web Crypto.
  */
 export const leanBuiltIns: Plugin = {
   name: "lean built-in modules",

@@ -22,7 +22,7 @@ export interface RunOptions {
 const PROGRESS_MS = 30_000;
 const TAIL_CHARACTERS = 20_000;
 
-/** Runs a command to its end and gives its stdout; throws with the end of its output where it fails. */
+/** Runs a command and returns its stdout. If it fails, rejects with the last 20,000 characters of its output. */
 export function run(command: string, args: readonly string[], options: RunOptions = {}): Promise<string> {
   const { cwd, env, progress } = options;
   return new Promise((resolve, reject) => {
@@ -70,7 +70,7 @@ export async function withTemporaryDirectory<T>(use: (directory: string) => Prom
   }
 }
 
-/** The full path of a program on PATH; undefined where there is none. */
+/** Returns the full path of a program on PATH. Undefined if there is none. */
 export function findProgram(name: string): string | undefined {
   for (const directory of (process.env.PATH ?? "").split(delimiter)) {
     const path = join(directory, name);

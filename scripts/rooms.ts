@@ -174,7 +174,8 @@ function rankOf({ package: name, room }: Place): number {
   return modules[name]!.indexOf(room);
 }
 
-// Why a file may not import another one of its module, where the module has layers; a file beside them is above them all.
+// Returns why a file may not import another file of its module. Undefined if it may, or if the module has no layers.
+// Files outside of the layers are above all of them.
 function layerAbove(from: string, to: string): string | undefined {
   const room = Object.keys(layers).find((path) => from.startsWith(`${path}/`) && to.startsWith(`${path}/`));
   if (room === undefined) return undefined;

@@ -24,7 +24,7 @@ and nothing else. The same sources and packages give the same bytes. Beside it g
   --dist DIRECTORY  (default dist)
   --help`;
 
-/** What marks the place in Node's executable at which it finds that it holds a script: its documentation, "Single executable applications". */
+/** The fuse in Node's executable that marks an injected script: Node's docs, "Single executable applications". */
 const FUSE = "NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2";
 
 /** `nodekeeper dev` runs sample plugins as scripts of their own, which lie beside the bundle of the npm package alone. */
@@ -58,11 +58,11 @@ await withTemporaryDirectory(async (work) => {
 /** The script in the form that Node reads within its own executable. It is the same for all architectures. */
 async function makeBlob(work: string): Promise<string> {
   await buildScript("packages/agent/src/main.ts", join(work, "nodekeeper.cjs"), [withoutDev]);
-  // The blob holds the script's path as it is given: the temporary directory must not be part of it.
   const page = join(work, "page");
   await buildPage(page);
   await buildFleetPage(page);
   const assets = Object.fromEntries(readdirSync(page).map((name) => [`page/${name}`, `page/${name}`]));
+  // The blob contains the path of the script as given here. A relative path keeps the temporary directory out of it.
   const files = { main: "nodekeeper.cjs", output: "nodekeeper.blob" };
   const configuration = {
     ...files,

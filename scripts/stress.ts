@@ -85,7 +85,7 @@ function wholeNumber(option: string, text: string, least: number): number {
   throw new Error(`${option} ${text}: a whole number from ${least} to 9999`);
 }
 
-/** One run; its report, or one failure where it ended without a report. */
+/** Runs the suite once. Returns its results; if it failed without a failed test, one failure for the whole run. */
 async function runSuite(resultsDirectory: string) {
   const vitest = join(root, "node_modules/.bin/vitest");
   const child = spawn(vitest, ["run", ...tiers[tier]!, ...filters], {

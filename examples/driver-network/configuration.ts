@@ -15,8 +15,8 @@ export interface NetworkConfiguration {
 const MOST = 16;
 
 /**
- * Returns the configuration that applies to a device: fields of the claim take precedence over those of the class. Throws if
- * a field is invalid; the message reaches those who describe the pod.
+ * Returns the configuration that applies to a device. Fields of the claim take precedence over those of the class.
+ * Throws if a field is invalid. The message appears in the pod's Events.
  */
 export function configurationOf(
   { device, configuration }: Pick<AllocatedDevice, "device" | "configuration">,

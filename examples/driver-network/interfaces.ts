@@ -84,8 +84,8 @@ async function movedInterface(namespace: string): Promise<NetworkInterface | und
 }
 
 /**
- * Returns the interfaces that the node itself does not use: not loopback, not those that carry a default route, are part of
- * another interface or below one, or have an address.
+ * Returns the interfaces that the node itself does not use. Omits loopback, interfaces with a default route or a global
+ * address, and those that belong to another interface or have one on top of them.
  */
 export function freeInterfaces(links: readonly Link[], defaultRoutes: readonly Route[]): Link[] {
   const carriers = defaultRoutes.flatMap(({ dev, nexthops = [] }) => [
@@ -131,7 +131,10 @@ async function pciAttributes(busId: string) {
 
 const label = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 
-/** Returns the name of the device: that of the interface if it is a DNS label. */
+/**
+ * Returns the device name of an interface: its own name if that is a DNS label and does not start with "hex-",
+ * otherwise "hex-" and its name in hexadecimal.
+ */
 export function deviceName(name: string): string {
   return label.test(name) && !name.startsWith("hex-") ? name : `hex-${Buffer.from(name).toString("hex")}`;
 }

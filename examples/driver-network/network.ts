@@ -22,9 +22,9 @@ export interface NetworkOptions {
   /** The driver's name. */
   driver: string;
   interfaces: NodeInterfaces;
-  /** Where the hook is installed; the container runtime has it under the same path, and only root may change it. */
+  /** Directory of the hook. The container runtime must see it at the same path, and only root may write it. */
   directory: string;
-  /** Whether the container runtime moves interfaces; otherwise, and where it does not know how to, the hook does. */
+  /** Whether the container runtime moves interfaces. If not, or if it does not support this, the hook moves them. */
   usesNetDevices: boolean;
   intervalMs: number;
 }
@@ -45,7 +45,7 @@ export class Network {
     this.#hook = join(options.directory, "move-interface.sh");
   }
 
-  /** Puts the hook where the container runtime finds it, at once: a container may be starting. */
+  /** Installs the hook for the container runtime. Replaces it atomically, because a container may be starting. */
   async install(): Promise<void> {
     await mkdir(this.#options.directory, { recursive: true, mode: 0o755 });
     const fresh = `${this.#hook}.${process.pid}`;
@@ -53,17 +53,20 @@ export class Network {
     await rename(fresh, this.#hook);
   }
 
-  /** The interfaces that are free or allocated, again after each change. */
+  /** Yields the free and the allocated interfaces, at the start and after each change. */
   devices(signal: AbortSignal): AsyncGenerator<DevicePool[]> {
     return this.#changes(signal, async () => [{ devices: await this.#devices() }]);
   }
 
-  /** The status of all allocated interfaces, again after each change. */
+  /** Yields the status of all allocated interfaces, at the start and after each change. */
   status(signal: AbortSignal): AsyncGenerator<DeviceStatus[]> {
     return this.#changes(signal, () => this.#statuses());
   }
 
-  /** Nothing changes on the node before a container starts, so that a claim can be prepared any number of times. */
+  /**
+   * Returns the edits for the claim's interfaces. Idempotent: the node does not change until a container starts. Throws
+   * if an interface is missing or its configuration is invalid.
+   */
   async prepare({ uid, devices }: ClaimToPrepare): Promise<PreparedDevice[]> {
     const interfaces = await this.#options.interfaces.read();
     const prepared = devices.map(({ request, pool, device, configuration, adminAccess }) => {
@@ -91,7 +94,7 @@ export class Network {
     this.#claims.delete(uid);
   }
 
-  /** Nothing is lost with this process. */
+  /** Restores the claims from the agent's records. Returns none, because a restart loses no preparation. */
   restore(claims: RecordedClaim[]): string[] {
     this.#claims.clear();
     for (const { uid, devices } of claims) this.#claims.set(uid, claimed(devices));

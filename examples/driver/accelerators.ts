@@ -3,7 +3,10 @@ import type { DeviceHealth, DevicePool } from "@nodekeeper/sdk";
 
 const MEMORY_GIB = 40;
 
-/** So many simulated accelerators, on the machine's NUMA nodes in turn. Every `intervalMs` the health of one changes: each fails in its turn and recovers. */
+/**
+ * Simulated accelerators, assigned to the NUMA nodes in turn. Every `intervalMs`, one accelerator fails, or the failed
+ * one recovers. They fail one after another.
+ */
 export class Accelerators {
   readonly #count: number;
   readonly #intervalMs: number;
@@ -16,7 +19,7 @@ export class Accelerators {
     this.#numaNodes = numaNodes;
   }
 
-  /** All of them, again after each change. */
+  /** Yields all accelerators, and again after each change. */
   async *devices(signal: AbortSignal): AsyncGenerator<DevicePool[]> {
     // Without a name the pool is called after the node.
     for await (const failing of this.#changes(signal))
@@ -29,7 +32,7 @@ export class Accelerators {
       ];
   }
 
-  /** The health of all of them, again after each change. */
+  /** Yields the health of all accelerators, and again after each change. */
   async *health(signal: AbortSignal): AsyncGenerator<DeviceHealth[]> {
     for await (const failing of this.#changes(signal))
       yield this.#numbers().map((number) => ({
@@ -43,7 +46,7 @@ export class Accelerators {
     return Array.from({ length: this.#count }, (_, number) => number);
   }
 
-  // The number of the one that fails; undefined if all are healthy.
+  // Yields the number of the failed accelerator, undefined if all are healthy: at the start and after each change.
   async *#changes(signal: AbortSignal): AsyncGenerator<number | undefined> {
     for (;;) {
       const elapsedMs = performance.now() - this.#startedAt;

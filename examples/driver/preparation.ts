@@ -1,8 +1,9 @@
 import type { ClaimToPrepare, ClaimToUnprepare, PreparedDevice } from "@nodekeeper/sdk";
 
 /**
- * What a container gets of each accelerator of its claim: a variable that names it with its mode, as the claim's
- * configuration sets it (`{ "mode": "timeSliced" }`), and a device file. Simulated accelerators do what /dev/null does.
+ * Returns the edits for each accelerator of a claim: an environment variable named after the accelerator, with the mode
+ * from its configuration (`{ "mode": "timeSliced" }`; default: "exclusive"), and a device node that is /dev/null on the
+ * node. Throws if the mode is unknown.
  */
 export function prepareAccelerators({ devices }: ClaimToPrepare): PreparedDevice[] {
   return devices.map(({ request, pool, device, shareId, configuration }) => {
@@ -22,8 +23,8 @@ export function prepareAccelerators({ devices }: ClaimToPrepare): PreparedDevice
 }
 
 /**
- * The accelerators that a claim leaves free. One that it had for monitoring (`adminAccess`) may be in use by other claims: a
- * driver of real devices must not reset it.
+ * Returns the names of the accelerators that are free once a claim is unprepared. Omits those with `adminAccess`, for
+ * monitoring: other claims may use them, so a driver of real devices must not reset them.
  */
 export function freedAccelerators({ devices }: ClaimToUnprepare): string[] {
   return devices.filter(({ adminAccess }) => !adminAccess).map(({ device }) => device);

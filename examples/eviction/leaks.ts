@@ -1,17 +1,17 @@
 import type { ActivePod, EvictionPluginOptions } from "@nodekeeper/sdk";
 
-/** Pods with this label leak, as far as this plugin goes. */
+/** Label of the pods that this plugin treats as leaking memory. Its value must be "true". */
 const SAMPLE_LABEL = "example.com/sample";
 const FIRST_USE_MIB = 64;
 
 export interface LeakOptions {
-  /** What all sample pods together may use before one is evicted, MiB. */
+  /** Memory that all sample pods together may use, in MiB. If they use more, one is evicted. */
   limitMiB: number;
-  /** How much every sample pod uses more with each second, MiB. */
+  /** Memory that each sample pod leaks, in MiB per second. */
   leakMiB: number;
   /**
-   * When the first pod is evicted, milliseconds after sample pods are first seen: those are taken to have leaked before.
-   * Default: when they have leaked enough.
+   * Milliseconds from the first call with running sample pods until the limit is reached: these pods are assumed to
+   * have leaked before. Default: no earlier leak is assumed.
    */
   firstPressureMs?: number;
   /** Milliseconds since the epoch. */
@@ -19,9 +19,9 @@ export interface LeakOptions {
 }
 
 /**
- * What an eviction plugin answers that watches a made-up memory: every sample pod leaks from its start on. When they
- * use more than the limit together, the one that uses most is selected. Its successor begins with little, so that the
- * pressure ends, and comes back after a while.
+ * Returns the functions of an eviction plugin that watches simulated memory, which each sample pod leaks from its
+ * start. If the pods together use more than the limit, the one that uses most is evicted first. Its replacement starts
+ * with little memory, so the pressure ends and returns after a while.
  */
 export function leakingPods({
   limitMiB,
@@ -37,7 +37,7 @@ export function leakingPods({
     FIRST_USE_MIB + Math.round(leaked(pod, at) + (earlier.get(pod.uid) ?? 0));
   const total = (pods: readonly ActivePod[], at: number) => pods.reduce((sum, pod) => sum + use(pod, at), 0);
 
-  // Makes up what the first pods leaked before, so that the limit is reached in time.
+  // Sets how much the first pods are assumed to have leaked before, so that the limit is reached in time.
   const look = (pods: readonly ActivePod[]): void => {
     const running = pods.filter(({ startedAt }) => startedAt !== undefined);
     if (!isFirstLook || running.length === 0) return;

@@ -7,7 +7,7 @@ export interface Link {
   line: number;
 }
 
-/** A fenced block of code. */
+/** A block of code, fenced or indented. An indented block has no language and no info. */
 export interface CodeBlock {
   /** First word of the info string: "sh". */
   language: string;

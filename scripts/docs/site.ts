@@ -13,8 +13,8 @@ import { type Section, searchIndexScript, sectionsOf } from "./search-index.ts";
 const LARGEST_FILE = 256 * 1024;
 
 /**
- * Writes the pages that docs/index.md lists to `out`, which is replaced, and with them each file of the repository at
- * `root` that a page links to. Returns the pages' addresses in the site. Throws where a diagram can't be drawn.
+ * Writes the pages that docs/index.md lists, and each file of the repository at `root` that they link to, to `out`,
+ * which is replaced. Returns the addresses of all written pages in the site. Throws if a diagram can't be rendered.
  */
 export async function buildSite(root: string, out: string): Promise<string[]> {
   const groups = groupsOf(await readFile(join(root, INDEX), "utf8"));

@@ -15,7 +15,7 @@ import { agentOptions } from "../../packages/agent/src/launch.ts";
 import { type DebianPackage, downloadPackages } from "../debian-packages.ts";
 import { root, run } from "../programs.ts";
 
-/** An architecture that images are made for, in the words of those who have a part in one. */
+/** An architecture for which images are built, by its names in Go, Debian and Node. */
 export interface Architecture {
   /** Go's and Debian's, which are the same for these. */
   name: "amd64" | "arm64";
@@ -75,7 +75,10 @@ export async function writeBase(
   return [`node ${version}`, ...contents];
 }
 
-/** The agent as `npm run build` made it in the directory `built`, without its examples and source maps, and the command `nodekeeper`. */
+/**
+ * Writes the agent that `npm run build` made in the directory `built`, without examples and source maps, and the
+ * command `nodekeeper`.
+ */
 export function writeAgent(directory: string, built: string): void {
   const page = readdirSync(join(built, "page")).map((file) => join("page", file));
   for (const file of [...readdirSync(built).filter(isAgentFile), ...page])
@@ -134,7 +137,7 @@ export function nodeVersion(): string {
   return JSON.parse(readFileSync(join(root, "package.json"), "utf8")).devDependencies.node;
 }
 
-/** The licence of Node, V8, OpenSSL and the others that are in its executable: the same for all architectures. */
+/** Returns the path of the licence of Node, V8, OpenSSL and its other parts. It is the same for all architectures. */
 export function nodeLicence(): string {
   const installed = createRequire(join(root, "node_modules/node/package.json"));
   return join(dirname(installed.resolve(`node-linux-${process.arch}/package.json`)), "LICENSE");

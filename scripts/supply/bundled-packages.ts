@@ -18,8 +18,9 @@ export interface BundledPackage {
 }
 
 /**
- * The packages of which bundles hold code, in the order of their names.
- * @throws where one has a licence that may not be shipped, no text of it, or no hash in the lock file
+ * Returns the npm packages whose code is in bundles, sorted by name and version. Without a licence file, `text` is the
+ * licence section of the package's README, or else one sentence that names the licence and the author.
+ * @throws if a licence may not be shipped, or package-lock.json has no SHA-512 hash of a package
  */
 export async function bundledPackages(metafiles: readonly Metafile[]): Promise<BundledPackage[]> {
   const inputs = metafiles.flatMap(({ outputs }) =>

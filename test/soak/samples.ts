@@ -9,13 +9,13 @@ export interface Sample {
   pid: number;
   rssMb: number;
   descriptors: number;
-  /** How long a callback that was due waited, milliseconds; undefined where /metrics did not answer. */
+  /** Event loop lag in milliseconds (nodejs_eventloop_lag_seconds). Undefined if /metrics did not respond. */
   loopDelayMs: number | undefined;
-  /** How long /livez took, milliseconds; undefined where it did not answer. */
+  /** Response time of /livez in milliseconds. Undefined if it did not respond. */
   livezMs: number | undefined;
 }
 
-/** Undefined where it does not run now. */
+/** Returns a sample of the agent. Undefined if it is not running. @param at seconds since the soak began */
 export async function sampleOf(agent: SoakedAgent, at: number): Promise<Sample | undefined> {
   const { pid, address, reader } = agent;
   if (pid === undefined) return undefined;
@@ -37,7 +37,7 @@ export async function sampleOf(agent: SoakedAgent, at: number): Promise<Sample |
   }
 }
 
-// Of one life of the agent, without its first minute.
+// Growth is judged only for lives of the agent that lasted at least this long after their first minute.
 const JUDGED_SECONDS = 180;
 const WARM_UP_SECONDS = 60;
 const MOST_RSS_MB = 400;
@@ -45,7 +45,10 @@ const MOST_DESCRIPTORS = 300;
 const RSS_GROWTH = { factor: 1.25, more: 8 };
 const DESCRIPTOR_GROWTH = { factor: 1, more: 24 };
 
-/** What grows, or is more than an agent may ever take. Lives of less than four minutes are judged by the latter alone. */
+/**
+ * Returns which of RSS and open descriptors exceeded its limit, or grew over a life of the agent. Growth is not checked
+ * for lives of less than four minutes.
+ */
 export function growthOf(samples: readonly Sample[]): string[] {
   const problems: string[] = [];
   const most = (key: "rssMb" | "descriptors") => Math.max(...samples.map((sample) => sample[key]));
@@ -72,7 +75,7 @@ export function isGrowthJudged(samples: readonly Sample[]): boolean {
   return longLives(samples).length > 0;
 }
 
-/** Lives of more than four minutes, without the first. */
+/** Returns the lives of at least four minutes by PID, without the samples of their first minute. */
 function longLives(samples: readonly Sample[]): [number, Sample[]][] {
   return [...Map.groupBy(samples, ({ pid }) => pid)]
     .map(([pid, life]): [number, Sample[]] => [

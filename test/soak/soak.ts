@@ -166,7 +166,7 @@ async function doFaults(
   return done;
 }
 
-/** Waits until there are no differences; gives those of the last look where that was in vain. */
+/** Waits until `look` returns no differences. On timeout, returns those of its last result, or else the error. */
 async function settled(what: string, look: () => Promise<string[]>): Promise<string[]> {
   let last: string[] = [];
   const isEmpty = async () => {
@@ -219,7 +219,7 @@ async function sampleAll(
   }
 }
 
-/** Runs parts; gives the way to stop them, which may be called more than once. */
+/** Runs parts in the background. Returns an idempotent function that stops them and waits for them. */
 function runAll(parts: readonly { run(signal: AbortSignal): Promise<void> }[]): () => Promise<void> {
   const controller = new AbortController();
   const running = Promise.allSettled(parts.map((part) => part.run(controller.signal)));

@@ -27,7 +27,7 @@ export class SoakedAgent {
     return this.#process?.pid;
   }
 
-  /** Starts it where it does not run. One that ends by itself is a crash, and started again. */
+  /** Starts the agent if it is not running. If it exits by itself, records a crash and starts it again. */
   start(): void {
     if (this.#process) return;
     const started = startScript(this.#script, this.#args);

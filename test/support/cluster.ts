@@ -39,11 +39,11 @@ export interface TestCluster {
   node(): any;
   /** The value of a widget resource in the CNR's status. */
   widgets(name: string): string | undefined;
-  /** Puts a ready pod onto the node and gives its UID. */
+  /** Creates a ready pod on the node. Returns its UID. */
   addPod(name: string, changes?: { metadata?: object; spec?: object }): string;
   /** Evictions that reached the server, as names of pods. */
   evictions(): string[];
-  /** The applies of an object that were handled (dry runs left out), oldest first. */
+  /** Returns the PATCH requests of a resource that reached `admit`, oldest first, without dry runs. */
   writes(plural: string): SeenRequest[];
   stop(): Promise<void>;
 }

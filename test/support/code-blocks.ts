@@ -21,7 +21,7 @@ export function commandBlocks(text: string): CodeBlock[] {
   return readMarkdown(text).blocks.filter(({ language }) => SHELL.test(language));
 }
 
-/** What runs a block; undefined where its info string lacks it. */
+/** Returns what runs a block. Undefined if its info string has no valid `run` or `not-run`. */
 export function runnerOf({ info }: CodeBlock): BlockRunner | undefined {
   const [, name] = /^run=(\S+)$/.exec(info) ?? [];
   if (name === "dev" || name === "repository") return { kind: name };
@@ -36,7 +36,10 @@ function commandsOf({ text }: CodeBlock): string[] {
   return lines.map((line) => line.replace(/(^|\s)#.*$/, "").trim()).filter((line) => line !== "");
 }
 
-/** Blocks of `files` that no test runs, those whose runner is not there, and those that may be either: indented code too. */
+/**
+ * Returns the problems of command blocks in `files`, one line each: blocks without a runner, runners that do not exist,
+ * and blocks without a language, which may be commands. Indented code has no language.
+ */
 export async function findBlockProblems(root: string, files: ReadonlyMap<string, string>): Promise<string[]> {
   const scripts = await scriptsOf(root);
   const problems: string[] = [];

@@ -59,8 +59,8 @@ export function prepareShell({ directory, programs }: DocShell): void {
 }
 
 /**
- * Runs a block in `cwd` until its first command that fails; returns what differs from the page, nothing where it is
- * right. Blocks of `sh` succeed; commands of a `console` print what the page shows.
+ * Runs a block in `cwd`. Returns how it differs from the page; empty if it does not. A `sh` block must succeed, and
+ * stops at the first command that fails. All commands of a `console` block run, and must print what the page shows.
  */
 export async function runBlock(block: CodeBlock, cwd: string, shell: DocShell): Promise<string[]> {
   const text = meantBy(block, shell);

@@ -15,8 +15,8 @@ const VARYING: readonly (readonly [RegExp, string])[] = [
 ];
 
 /**
- * Returns whether `printed` is what the page shows. Times, ages, sizes, percentages and ids may differ, and a line `...` of the page stands
- * for any number of lines.
+ * Returns whether `printed` is what the page shows. Times, ages, sizes, percentages and IDs may differ. A line `...` of
+ * the page matches any number of lines.
  */
 export function isAsShown(shown: string, printed: string): boolean {
   const lines = shapeOf(shown).split("\n");

@@ -1,6 +1,6 @@
-// fetch() of tests makes a connection for each request. One that is kept would be used again at the moment at which the
-// server gives it up: where both ends are in one process, and that stood still for longer than the server waits, as it does
-// on a busy machine, the request fails with ECONNRESET.
+// Makes fetch() in tests open a connection for each request. A kept-alive connection could be reused just as the server
+// closes it: if client and server share a process that stalls for longer than the server's timeout, as on a busy
+// machine, the request fails with ECONNRESET.
 const mark = Symbol.for("nodekeeper.ownConnections");
 
 if (!Object.hasOwn(globalThis.fetch, mark)) {

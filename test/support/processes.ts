@@ -76,7 +76,7 @@ export function argumentsOf(flags: Readonly<Record<string, string>>): string[] {
   });
 }
 
-/** Whether a process of this id lives; a zombie does not. */
+/** Returns whether a process with this PID exists, zombies included. A negative PID stands for a process group. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

@@ -6,7 +6,7 @@ const LONGEST_SHOWN = 10;
 
 /** What a run of a suite came to, as its file in `TEST_RESULTS_DIR` has it. */
 export interface RunResults {
-  /** Absent while the suite runs, and for good where it did not come to its end. */
+  /** Absent while the suite is running, and if it never finished. */
   passed?: number;
   skipped?: number;
   /** Tests, files that can't be loaded, and errors outside of any test. */
@@ -14,8 +14,8 @@ export interface RunResults {
 }
 
 /**
- * Prints which files took longest and how many tests passed and failed. Where the environment variable
- * `TEST_RESULTS_DIR` names a directory, it also keeps the results there, for `scripts/stress.ts` and `.ci/run`.
+ * Prints the slowest files and the number of passed, failed and skipped tests. If the environment variable
+ * `TEST_RESULTS_DIR` is set, also writes the results to that directory, for `scripts/stress.ts` and `.ci/run`.
  */
 export class RunReport implements Reporter {
   #began = 0;

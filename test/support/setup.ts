@@ -8,7 +8,7 @@ import { type GoodPlugin, startGoodPlugin, widgets } from "./plugins.ts";
 export interface Setup extends AsyncDisposable {
   cluster: TestCluster;
   plugin: GoodPlugin;
-  /** The agent; stops it before starting another, when a test does. */
+  /** The running agent. A test that starts another one must stop it first. */
   agent: RunningAgent;
   /** Stops the agent and starts it anew with the same directories. */
   restart(betweenTheTwo?: () => void | Promise<void>): Promise<void>;

@@ -16,8 +16,8 @@ interface Scripts {
 const nodeTest = "node --test --test-force-exit";
 
 /**
- * Returns the project's package.json. Projects in other languages need it for the test. @param version version of
- * Nodekeeper's packages
+ * Returns the project's package.json. Go and Python projects need it for their test.
+ * @param version version of Nodekeeper's packages
  */
 export function manifestOf(choices: Choices, version: string): unknown {
   const { name, language } = choices;

@@ -57,7 +57,7 @@ function testOf(kind: Kind): Record<string, string> {
   };
 }
 
-/** Returns whether a file of a template's directory belongs into projects: those of the SDKs' own tests do not. */
+/** Returns whether a file is copied to projects. Omits the SDKs' tests, READMEs, code generators and Python caches. */
 export function isTemplateFile(path: string): boolean {
   return !/_test\.go$|\/sdk-\w+\/(tests(\/|$)|README)|__pycache__|\/(buf\.gen\.yaml|generate\.py)$/.test(
     path,

@@ -12,7 +12,7 @@ import { withStyles } from "./parts/styles.ts";
 import { at, shown } from "./text.ts";
 import { views } from "./views.ts";
 
-// Not needed for what is seen first. Loaded before it is opened, because the user types on at once.
+// Not needed for the first view. Preloaded, because users start typing as soon as they open the search.
 const Overlays = lazyView(
   async () => (await withStyles("overlays", import("./overlays/index.tsx"))).Overlays,
 );

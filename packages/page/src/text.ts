@@ -47,7 +47,7 @@ export interface CutName {
   end: string;
 }
 
-/** Cuts a long name, "<namespace>/<name>" or "<name>", in the middle. The namespace and the end of the name are kept. */
+/** Cuts a long "<namespace>/<name>" or "<name>" in the middle. Keeps the namespace and the end of the name. */
 export function cutName(text: string): CutName {
   const whole = shown(text, LONGEST_TEXT);
   const nameAt = whole.indexOf("/") + 1;

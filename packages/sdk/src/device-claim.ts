@@ -77,8 +77,9 @@ export interface DeviceConfiguration {
 }
 
 /**
- * A claim that no container uses any more, as in the last `prepare`. Without pods, devices and details if the agent has no
- * record of it; without configuration and details if the agent's state directory was lost since.
+ * A claim that no container uses any more, as in the last `prepare`. Pods, devices, labels, annotations and requests
+ * are empty if the agent has no record of the claim. If the agent's state directory was lost since, configuration,
+ * labels, annotations and requests are empty.
  */
 export type ClaimToUnprepare = ClaimToPrepare;
 
@@ -98,7 +99,7 @@ export interface PreparedDevice {
   edits?: ContainerEdits;
   /** CDI devices from files that the driver wrote itself: "<vendor>/<class>=<name>". */
   cdiDeviceIds?: string[];
-  /** Annotations of the CDI device, for tools that read CDI files. Containers do not get them. Keys are as in Kubernetes. */
+  /** Annotations of the CDI device, for tools that read CDI files, not for containers. Keys are as in Kubernetes. */
   annotations?: Record<string, string>;
 }
 
@@ -186,8 +187,8 @@ export function claimToPrepare(request: PrepareDevicesRequest): ClaimToPrepare {
 }
 
 /**
- * Returns the claim of a request. Configuration that is not JSON is undefined: the claim was never prepared with it, and
- * must end nevertheless.
+ * Returns the claim of a request. Configuration that is not JSON is undefined: the claim was never prepared with it,
+ * but it must still be possible to unprepare it.
  */
 export function claimToUnprepare(request: UnprepareDevicesRequest | ClaimToBindMessage): ClaimToUnprepare {
   return claimOf(request, parsedIfJson);
@@ -210,8 +211,8 @@ export function prepareResponse(
 }
 
 /**
- * Throws `invalid` if an answer needs an agent of v1alpha2: an older one would ignore these edits, and the container would
- * start without them.
+ * Throws `invalid` if an answer has edits that need an agent of v1alpha2. An older agent would ignore them, and the
+ * container would start without them.
  */
 export function checkOlderAgent({ devices = [], edits }: DeepPartial<PrepareDevicesResponse>): void {
   if (edits) refuseOlderAgent("edits of the whole claim");

@@ -30,16 +30,16 @@ export type DevicePool = DeepPartial<Pool>;
 /** `prepare` and `unprepare` must be set together. Without them, devices need no preparation. */
 export interface DeviceDriverOptions extends PluginOptions, Partial<Preparation> {
   /**
-   * Yields all pools with all devices, and again after each change. An empty list removes all devices. A yielded device
-   * must not be modified: yield a new object if it changes.
+   * Yields all pools with all devices, at the start and after each change. An empty list removes all devices. A yielded
+   * device must not be modified: yield a new object if it changes.
    */
   devices: Report<DevicePool>;
-  /** Yields the health of all devices, and again after each change. */
+  /** Yields the health of all devices, at the start and after each change. */
   health?: Report<DeviceHealth>;
   /**
-   * Yields the status of all allocated devices, and again after each change. A device that is left out has no status.
-   * Called when the agent asks for it, after `restore`.
-   * Needs `prepare` and `unprepare`, or `onAllocations`, which have the UIDs of claims.
+   * Yields the status of all allocated devices, at the start and after each change. A device that is omitted has no
+   * status. Called when the agent asks for it, after `restore`. Requires `prepare` and `unprepare`, or `onAllocations`,
+   * which receive the UIDs of claims.
    */
   status?: Report<DeviceStatus>;
   /** For devices with binding conditions, which the driver reports by `status`. Default: none are known. */

@@ -5,7 +5,10 @@ import type {
 import { toServerError } from "@nodekeeper/core/grpc";
 import type { Logger } from "@nodekeeper/core/lib";
 
-/** What the agent refused of what the driver reported. Fields are undefined if it is not about one pool, device or claim. */
+/**
+ * A part of the driver's reports or answers that the agent does not publish or accept. `pool`, `device` and `claimUid`
+ * are undefined if the problem does not concern a single one.
+ */
 export interface DriverProblem {
   /** Of the catalogue of errors, docs/errors.md. */
   errorId: string;

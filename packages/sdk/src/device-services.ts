@@ -96,13 +96,14 @@ export interface Preparation {
   /** Unprepares devices. Must be idempotent, and is also called for claims that were never prepared. */
   unprepare: (claim: ClaimToUnprepare, signal: AbortSignal) => Promise<void> | void;
   /**
-   * Called with all recorded claims each time the agent connects, if there are any, so that the driver needs no checkpoint of its own.
-   * Returns the UIDs of prepared claims that must be prepared again, because their preparation is lost. Default: none are.
+   * Called with all recorded claims each time the agent connects, if there are any. The driver therefore needs no
+   * checkpoint of its own. Returns the UIDs of prepared claims that must be prepared again, because their preparation
+   * is lost. Default: none.
    */
   restore?: (claims: RecordedClaim[], signal: AbortSignal) => Promise<string[]> | string[];
 }
 
-/** Packages in which a driver serves the same: older agents know only the first. */
+/** API packages in which a driver serves its services. Older agents know only the first. */
 export const contracts = ["nodekeeper.devices.v1alpha1", "nodekeeper.devices.v1alpha2"] as const;
 
 /** Returns the definitions of a service in all packages. */

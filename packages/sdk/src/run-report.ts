@@ -9,7 +9,7 @@ import {
 } from "@nodekeeper/core/lib";
 import { authorFailure } from "./services.ts";
 
-/** Yields everything that the plugin reports, and again after each change. Restarted if it throws. */
+/** Yields everything that the plugin reports, at the start and after each change. Restarted if it throws. */
 export type Report<T> = (signal: AbortSignal) => AsyncIterable<T[]>;
 
 // A report that threw after this long is restarted with the shortest delay again.

@@ -13,7 +13,7 @@ import { type Plugin, type PluginKind, type PluginOptions, ServedPlugin } from "
 import { reporterService, roundRequestService } from "./services.ts";
 
 export interface ReporterPluginOptions extends PluginOptions {
-  /** Yields everything that the plugin reports, and again after each change. */
+  /** Yields everything that the plugin reports, at the start and after each change. */
   report: Report<ReportContent>;
 }
 

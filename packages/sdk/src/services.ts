@@ -37,8 +37,8 @@ export function registrationService(
 }
 
 /**
- * Serves content from the latest value. Calls wait for the first value, and fail while the report fails. Streams end when
- * the report fails or `stop` aborts.
+ * Serves content from the latest value. Calls wait for the first value, and fail while the report fails. Streams end
+ * when the report fails or `stop` aborts.
  */
 export function reporterService(
   latest: LatestValue<ReportContent[]>,
@@ -70,8 +70,8 @@ export function roundRequestService(
 }
 
 /**
- * Yields the value and each later one, without the intermediate ones. Throws when the report fails; if it failed before,
- * waits until it is restarted. Throws `stopping` when `stop` aborts.
+ * Yields the latest value and later ones. Skips values that were replaced before they were read. If the report has
+ * already failed, waits for its next value. Throws when it fails later, and throws `stopping` when `stop` aborts.
  */
 export async function* valuesOf<T>(
   latest: LatestValue<T>,

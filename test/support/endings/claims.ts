@@ -4,9 +4,9 @@ import type { PlayedPod } from "./pod-endings.ts";
 import type { Truth } from "./truth.ts";
 
 /**
- * Who ended a pod, as one place states it. `unknown`: it states that this is not known. `trimmed`: it states that the
- * records of that time are no longer kept. `open`: the eviction has not ended. `kept`: the pod was not evicted, and nothing is said to have ended
- * it. Undefined: the place does not mention the pod.
+ * Who ended a pod, as stated in one place. `unknown`: it states that this is not known. `trimmed`: it states that the
+ * records of that time are no longer kept. `open`: the eviction has not ended. `kept`: the pod was not evicted, and
+ * nothing is stated to have ended it. Undefined: the place does not mention the pod.
  */
 export type Claim = "ours" | "other" | "unknown" | "trimmed" | "open" | "kept";
 

@@ -20,7 +20,7 @@ export interface Arrival {
   kind: RequestKind;
 }
 
-/** What a request is to a pod. `other`: it is about no pod, or reads. */
+/** What a request does to a pod. `read`: a GET of the pod. `other`: any other request, such as a list of pods. */
 export type RequestKind = "evict" | "delete" | "status" | "create" | "read" | "other";
 
 /** A request and what the API server answered. Recorded in the order of the answers. */

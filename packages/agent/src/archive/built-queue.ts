@@ -16,7 +16,10 @@ export interface BuiltQueueOptions {
   lost: LostRecords;
 }
 
-/** A record, and the queue position up to which nothing is left after it. Undefined if more of its row follow. */
+/**
+ * A record to send. `doneUpTo` is the queue position up to which rows can be removed once this record is done.
+ * Undefined if more records of its row follow.
+ */
 interface Built {
   record: ArchiveRecord;
   doneUpTo: number | undefined;
@@ -26,10 +29,13 @@ const MOST_ROWS = 256;
 const NOT_KEPT =
   "they reached the limits of the records on the node before they were exported, or can't be read";
 const TRIMMED = "the collector was unavailable, and more records waited than archive.maxQueued";
-// Attributes of a record, about.
+// Approximate size of a record's attributes.
 const ATTRIBUTES_BYTES = 800;
 
-/** The queue as records to send: those of a few rows are built and kept until they are done. Their traces are queued then. */
+/**
+ * Builds queued rows into records to send. Keeps the records of a few rows in memory until they are done, then removes
+ * the rows and queues their traces.
+ */
 export class BuiltQueue implements SendQueue<ArchiveRecord> {
   readonly #options: BuiltQueueOptions;
   #built: Built[] = [];
@@ -94,7 +100,7 @@ export class BuiltQueue implements SendQueue<ArchiveRecord> {
         bytes += records.reduce((sum, record) => sum + sizeOf(record), 0);
         if (bytes >= maxBytes) return;
       }
-      // Rows may have no records, and a gap is read again.
+      // Continues if no row had a record, or if rows were replaced by a gap, which must be read.
       if (rows.length === 0 || this.#built.length > 0) return;
     }
   }
@@ -118,7 +124,7 @@ export class BuiltQueue implements SendQueue<ArchiveRecord> {
     else this.#doneUpTo = row.id;
   }
 
-  // The first row and those after it as far as they are not kept either.
+  // Replaces the first row, and the rows directly after it that can't be built either, by a gap.
   async #lose(rows: readonly QueuedRecord[]): Promise<void> {
     const { store, builder, lost: report } = this.#options;
     let count = 1;

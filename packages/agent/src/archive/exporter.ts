@@ -26,16 +26,17 @@ const MOST_QUEUED_BYTES = 32 * 1024 * 1024;
 const LAST_FLUSH_MS = 1_000;
 
 /**
- * Exports queued records to a collector, in their order, and the traces of evictions.
+ * Exports queued records, in order, and the traces of evictions to a collector.
  *
- * 1. A record or trace leaves its queue after the collector accepted it, so that it is exported at least once, always with
- *    the same ID. The collector may see it twice if the agent is killed, or if a response is lost.
- * 2. The trace of an eviction is queued when its records are exported. Neither waits for the other's requests.
- * 3. While the collector is unavailable, both wait, as `Sender` defines. The queues are bounded: the oldest records are
- *    replaced by a record of the gap, the oldest traces are dropped.
- * 4. What the collector can't process is dropped and logged. What comes after it is exported.
- * 5. No failure ends the exporter, and with it the agent: also one of the state database is reported and retried.
- * 6. At the stop, what waits is sent in one second, unless the collector is unavailable.
+ * 1. A record or trace is removed from its queue after the collector has accepted it. Delivery is at least once, always
+ *    with the same ID: the collector may receive duplicates if the agent is killed or a response is lost.
+ * 2. The trace of an eviction is queued when its records are exported. Records and traces are sent independently.
+ * 3. While the collector is unavailable, both remain queued and are retried: see `Sender`. The queues are bounded: the
+ *    oldest records are replaced by a record of the gap, and the oldest traces are dropped.
+ * 4. Items that the collector can't process are dropped and logged. Later items are exported.
+ * 5. No failure stops the exporter, and thereby the agent. Errors of the state database are reported and retried, too.
+ * 6. On shutdown, queued items are sent for at most 1 s in total. A queue whose last attempt failed is skipped. The
+ *    first failed request or dropped item ends the flush of its queue. Unsent items remain queued.
  */
 export class ArchiveExporter implements Runnable {
   readonly name = "archive";
@@ -77,7 +78,7 @@ export class ArchiveExporter implements Runnable {
     return { ok: true, message, warning: warnings.join("; "), errorId: ArchiveUnavailable.id };
   }
 
-  // Without the queue's triggers no record is queued: a later start finds what was written meanwhile.
+  // Creates the queue's triggers, retrying on failure. Records written before are queued once this succeeds.
   async #start(signal: AbortSignal): Promise<void> {
     const { store, clock, log, settings } = this.#options;
     for (let failures = 0; !signal.aborted; failures++) {

@@ -13,7 +13,7 @@ import type { ArchiveMetrics } from "./metrics.ts";
 import type { Delivery, OtlpRequest, Transport } from "./otlp/delivery.ts";
 import type { Origin } from "./otlp/logs.ts";
 
-/** What waits to be sent, oldest first. */
+/** A queue of items to send, oldest first. */
 export interface SendQueue<Item> {
   /** Returns the next items that fit into a request, at most `most`. Undefined if there are none. */
   next(most: number): Promise<readonly Item[] | undefined>;
@@ -51,19 +51,19 @@ export interface SenderOptions {
 const LONGEST_RETRY_AFTER_MS = 300_000;
 
 /**
- * Sends what waits in one queue to a collector.
+ * Sends the items of one queue to a collector.
  *
- * 1. An item leaves the queue after the collector accepted it.
- * 2. Requests are sent one after the other. While the collector is unavailable, they are repeated with growing delays, and
- *    after the delay that it asks for.
- * 3. A request that is refused or too large is divided until the items that cause it are alone. These are dropped, counted
- *    and logged. While the collector accepts nothing in between, the delays grow as well.
+ * 1. An item is removed from the queue after the collector has accepted it.
+ * 2. Requests are sent sequentially. While the collector is unavailable, they are retried with exponential backoff, in
+ *    addition to the delay that it requests.
+ * 3. A request that is refused or too large is split until the offending items are sent alone. These are dropped,
+ *    counted and logged. The backoff also applies after each drop, until the collector accepts a request.
  */
 export class Sender<Item> {
   readonly #sent: Sent<Item>;
   readonly #options: SenderOptions;
   readonly #backoff = new Backoff(retryPolicies.archive);
-  /** The last failure. Undefined if the collector responded to the last request. */
+  /** The last error, and since when attempts have failed. Undefined if the last attempt did not fail. */
   #failure: { since: number; message: string } | undefined;
   #exportedAt: number | undefined;
   /** Monotonic milliseconds. */
@@ -81,12 +81,18 @@ export class Sender<Item> {
     return this.#exportedAt;
   }
 
-  /** Why the last request failed, and since when they do. Undefined if it did not. */
+  /**
+   * The last error, and since when attempts have been failing, in milliseconds since the epoch. Undefined if the last
+   * attempt did not fail.
+   */
   get failure(): { since: number; message: string } | undefined {
     return this.#failure;
   }
 
-  /** Sends what waits at each interval. A failure is reported and retried, also one of the state database. */
+  /**
+   * Sends the queued items at each interval until the signal aborts. Never rejects: failures, including those of the
+   * state database, are logged and retried.
+   */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, settings } = this.#options;
     while (!signal.aborted) {
@@ -97,7 +103,10 @@ export class Sender<Item> {
     }
   }
 
-  /** Sends until nothing waits. Rejects with the signal's reason. @param isLast whether to give up after a failure */
+  /**
+   * Sends items until the queue is empty. Rejects with the signal's reason or with an error of the state database.
+   * @param isLast whether to return after the first failure or dropped item instead of continuing after a delay
+   */
   async drain(signal: AbortSignal, isLast = false): Promise<void> {
     const { clock, settings } = this.#options;
     const { queue } = this.#sent;
@@ -107,7 +116,8 @@ export class Sender<Item> {
       signal.throwIfAborted();
       const waitMs = await this.#send(items, signal);
       if (waitMs !== undefined && isLast) return;
-      // A collector that is slow, or that fails, costs a bounded part of the disk.
+      // Trims the queue after each failure and otherwise at most once per interval. This bounds its size on disk while
+      // the collector is slow or unavailable.
       if (waitMs !== undefined) await sleepOrAbort(clock, this.#backoff.next(waitMs), signal);
       else if (clock.monotonic() - this.#trimmedAt < settings.interval) continue;
       this.#trimmedAt = clock.monotonic();
@@ -115,7 +125,8 @@ export class Sender<Item> {
     }
   }
 
-  // Returns the least delay until the next request, which the collector may have asked for. Undefined for none.
+  // Sends one request. Returns undefined if the next one may follow immediately. Otherwise returns the delay that the
+  // collector requested, in milliseconds, at most 5 min; 0 if it requested none. The backoff is added to it.
   async #send(items: readonly Item[], signal: AbortSignal): Promise<number | undefined> {
     const { queue, encode, isOptional, onAccepted, onRefused } = this.#sent;
     const about = await this.#options.origin(signal);

@@ -63,7 +63,7 @@ export interface EvictionPart extends AgentPart {
   serviceAccountOf: (uid: string) => string | undefined;
   queries: RecordQueries;
   readings: RecentReadings;
-  /** Number of evicted pods that were deleted since the start. */
+  /** Returns the number of pods evicted since the start: deleted, or their containers stopped. */
   evicted: () => number;
 }
 
@@ -171,7 +171,7 @@ function evictionContext({
   };
 }
 
-/** What the parts of eviction are built from. */
+/** Dependencies of the functions that build the parts of eviction. */
 interface PartsOfEviction {
   context: AgentContext;
   shared: EvictionContext;

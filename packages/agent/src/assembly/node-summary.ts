@@ -64,7 +64,7 @@ export interface AgentSummary {
   pods: number | undefined;
   /** Lifecycle events emitted so far, also by earlier processes of the agent; undefined if lifecycle is disabled. */
   events: number | undefined;
-  /** Pods that were evicted and deleted; undefined if eviction is disabled. */
+  /** Pods evicted since the start: deleted, or their containers stopped. Undefined if eviction is disabled. */
   evicted: number | undefined;
   /** Objects with unwritten changes. */
   pending: number;

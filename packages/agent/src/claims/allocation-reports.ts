@@ -75,7 +75,10 @@ export class AllocationReports {
     await known.notice.run({ ...target, log: this.#options.log }, signal);
   }
 
-  /** Forgets a driver that is gone, or does not serve DeviceBinding any more. */
+  /**
+   * Drops the allocations of a driver that is no longer tracked or no longer serves DeviceBinding. Stops watching pods
+   * and claims if no driver is left.
+   */
   forgotten(driver: string): void {
     if (!this.#drivers.delete(driver)) return;
     this.#options.statuses.toBind(driver, [], new Map());

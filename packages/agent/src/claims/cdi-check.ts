@@ -35,8 +35,8 @@ export class CdiCheck {
   }
 
   /**
-   * Removes files of interrupted writes, compares for the first time, and removes metadata of claims that are not
-   * recorded then. Never throws.
+   * Removes files of interrupted writes and compares the directory for the first time. If that succeeds, also removes
+   * the metadata of claims that are not recorded. Never throws.
    */
   async start(): Promise<void> {
     const { directory, records } = this.#context;
@@ -46,7 +46,7 @@ export class CdiCheck {
         await this.#trying(name, problems, () => directory.removeNamed(name));
     });
     await this.#compare(problems);
-    // Not if files that can't be read may be those of claims.
+    // Metadata is kept after a problem: a file that can't be read may belong to a claim without a record.
     if (problems.size > 0) return;
     await this.#trying("", problems, () => directory.removeMetadataExcept(records.all()));
   }
@@ -101,13 +101,14 @@ export class CdiCheck {
     for (const driver of differing) queue.add(driver);
   }
 
-  // A claim's file is removed before the claim is recorded as unprepared. A file of this boot beside such a record, or beside
-  // a record of an earlier boot, was therefore written later, by an agent that could not write its state directory.
+  // A claim's file is removed before the claim is recorded as unprepared. If the record is unprepared or of an earlier
+  // boot, a file of this boot is therefore newer: an agent wrote it that could not write its state directory.
   #mayBeOutdated(record: ClaimRecord): boolean {
     return record.state === "unprepared" || this.#context.records.isOfOldBoot(record);
   }
 
-  // The record was lost with the state database, or is older than the file. Whether the claim still exists is checked later.
+  // Records a claim whose record was lost with the state database, or is older than the file. Whether the claim still
+  // exists is checked later. Returns its driver; undefined if nothing was recorded.
   async #adopt(name: string, known: ClaimRecord | undefined): Promise<string | undefined> {
     const { directory, records, log } = this.#context;
     const text = await directory.readNamed(name);

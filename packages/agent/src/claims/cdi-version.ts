@@ -17,9 +17,10 @@ export interface CdiDevice {
 }
 
 /**
- * Returns the lowest CDI version whose specification has all that the file uses, because a container runtime rejects a
- * file of a version that it does not know. At least 0.5.0: the oldest version with the hostPath of a device node, and
- * names that start with a digit, as UIDs do. Source: https://github.com/cncf-tags/container-device-interface/blob/main/SPEC.md
+ * Returns the lowest CDI version that specifies everything that the file uses, because a container runtime rejects a
+ * file of a version that it does not know. At least 0.5.0, the oldest version with the hostPath of a device node and
+ * with names that start with a digit, as UIDs may. Source:
+ * https://github.com/cncf-tags/container-device-interface/blob/main/SPEC.md
  */
 export function lowestVersion({ devices, containerEdits = {} }: Omit<CdiSpec, "cdiVersion">): string {
   const edits = [containerEdits, ...devices.map((device) => device.containerEdits)];

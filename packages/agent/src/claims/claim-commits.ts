@@ -28,8 +28,8 @@ export class ClaimCommits {
   }
 
   /**
-   * Applies a change at once. Resolves when it is committed. Rejects if it could not be, after it was reverted. Changes are
-   * written in the order of the calls.
+   * Applies a change at once. Resolves when it is committed. If the commit fails, reverts the change and rejects.
+   * Changes are written in the order of the calls.
    */
   add(change: RecordChange): Promise<void> {
     change.apply();

@@ -6,8 +6,8 @@ import type { ClaimRecord } from "./claim-records.ts";
 import type { CdiNetDevice } from "./linux-edits.ts";
 
 /**
- * Throws `invalid` if the edits of a claim give an interface of the node to more than one of its devices, or use a name in
- * the container twice: all containers of a pod share one network namespace.
+ * Throws `invalid` if the edits of a claim name an interface of the node twice, or use a name in the container twice.
+ * All containers of a pod share one network namespace.
  */
 export function checkInterfaces(spec: Pick<CdiSpec, "devices" | "containerEdits">): void {
   const all = editsOf(spec).flatMap(({ netDevices = [] }) => netDevices);

@@ -39,9 +39,10 @@ export function claimMessage(
 }
 
 /**
- * Returns an encoded RestoreClaimsRequest. It has no annotations, requests and configuration if it would otherwise exceed
- * 4 MiB: authors of claims decide about their size, and a driver must be able to receive it.
- * @param isPrepared whether a claim is prepared
+ * Returns an encoded RestoreClaimsRequest. If it would exceed 4 MiB, the default limit of gRPC servers, annotations,
+ * requests and configuration are omitted: authors of claims determine their size, and the driver must be able to
+ * receive the message.
+ * @param isPrepared returns whether a claim is prepared
  */
 export function restoreMessage(
   records: readonly ClaimRecord[],

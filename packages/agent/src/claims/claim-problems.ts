@@ -61,7 +61,7 @@ export class ClaimProblems {
     return [...(answers?.values() ?? []), ...[...(reports?.values() ?? [])].flat()];
   }
 
-  /** Forgets a driver that is gone and has no claims. */
+  /** Removes all problems of a driver that is disconnected and has no claims. */
   forgotten(driver: string): void {
     if (this.#drivers.delete(driver)) this.#options.drivers.setClaimProblems(driver, []);
   }

@@ -32,8 +32,8 @@ export type RecordedClaim = Pick<ClaimRecord, "state" | "devices" | "cdi" | "pod
 const LOST = "";
 
 /**
- * The claims recorded in the state database, cached in memory. A change is visible at once, and its promise resolves when
- * it survives the agent. The promise rejects if the disk is full, and the record is unchanged then.
+ * The claims recorded in the state database, cached in memory. A change is visible at once, and its promise resolves
+ * when it is committed. If the commit fails, such as on a full disk, the change is reverted and the promise rejects.
  */
 export class ClaimRecords {
   readonly #store: ClaimStore;
@@ -48,7 +48,10 @@ export class ClaimRecords {
   // By driver, then by UID.
   readonly #records = new Map<string, Map<string, ClaimRecord>>();
 
-  /** Whether claims may be prepared that are not recorded: the database may lack the last changes of the previous agent. */
+  /**
+   * Whether prepared claims may be missing from the records, because the database may lack the last changes of the
+   * previous agent.
+   */
   readonly mayLackClaims: boolean;
 
   /**
@@ -131,8 +134,9 @@ export class ClaimRecords {
   }
 
   /**
-   * Records that the driver has lost the preparation of a prepared claim. Its state stays `prepared`, because the kubelet
-   * does not call again. A preparation of an earlier boot is lost already: that no container uses it stays recorded.
+   * Records that the driver has lost the preparation of a prepared claim. The state stays `prepared`, because the
+   * kubelet does not call again. A preparation of an earlier boot already counts as lost. Its record is not changed,
+   * because the boot ID shows that no container uses the devices.
    */
   async lose(driver: string, uid: string): Promise<void> {
     const record = this.get(driver, uid);
@@ -140,8 +144,8 @@ export class ClaimRecords {
   }
 
   /**
-   * Records that the kubelet considers a claim prepared whose unprepare it did not complete, and that the claim must be
-   * prepared again, as by `lose`.
+   * Records that a claim must be prepared again, as `lose` does: its unprepare was not completed, and the kubelet
+   * considers it prepared. Does nothing unless the claim is unprepared or being unprepared.
    */
   async reopen(driver: string, uid: string): Promise<void> {
     const record = this.get(driver, uid);
@@ -185,7 +189,7 @@ export class ClaimRecords {
     return this.isLost(record) || this.#unproven.has(`${record.driver}/${record.uid}`);
   }
 
-  /** Returns whether the record has exactly these devices, prepared in this boot and not lost since. */
+  /** Returns whether exactly these devices are prepared, and the preparation need not be repeated (`isDoubtful`). */
   isPrepared(record: ClaimRecord | undefined, devices: readonly DeviceIdentity[]): record is ClaimRecord {
     return record?.state === "prepared" && !this.isDoubtful(record) && this.isOf(record, devices);
   }

@@ -41,7 +41,7 @@ export class ClaimRestoration {
     await abortable(this.#attempt, signal);
   }
 
-  /** The same, but tries again after a failure. */
+  /** Like `done`, but sends the claims again if the last attempt failed. */
   async retry(signal: AbortSignal): Promise<void> {
     if (this.#hasFailed) this.#attempt = undefined;
     this.#hasFailed = false;

@@ -16,7 +16,8 @@ import type { StatusCondition, StatusEntry } from "./device-status.ts";
 const LONGEST_MANAGER = 128;
 
 /**
- * Returns the field manager of a driver's entries. It differs by node: a claim may have devices that several nodes share.
+ * Returns the field manager of a driver's entries. It differs by node, because a claim may have devices that several
+ * nodes share.
  */
 export function statusManager(driver: string, nodeName: string): string {
   const name = `nodekeeper/${driver}/${nodeName}`;
@@ -43,9 +44,9 @@ export class ClaimStatusApi {
   }
 
   /**
-   * Makes these the driver's only entries of this field manager. Conditions keep the time of their last transition unless
-   * their status has changed. A function returns the entries for the claim as it is, or undefined to write nothing; they are
-   * not written if the claim changes meanwhile.
+   * Replaces all entries of this field manager in a claim. Returns the outcome. Conditions keep their
+   * `lastTransitionTime` unless their status has changed. If `wanted` is a function, it receives the live claim and
+   * returns the entries, or undefined to write nothing; they are then not written if the claim changes meanwhile.
    *
    * Throws `notFound` if the claim does not exist or was replaced, and `DeviceStatusNotWritten` with the
    * code `forbidden` (missing permission), `invalid` (permission possibly missing, or a field is forbidden)
@@ -126,8 +127,8 @@ function timed(entry: StatusEntry, live: Record<string, unknown> | undefined, no
   };
 }
 
-// Kubernetes 1.36 and later report a missing right for the entries of a driver as a forbidden field of an invalid object
-// (422), as they do fields that this claim may not have.
+// Kubernetes 1.36 and later report a missing permission for a driver's entries as a forbidden field of an invalid
+// object (422), like a field that this claim must not have.
 function refusalOf(error: unknown): NodekeeperError | undefined {
   const causes = error instanceof ApiStatusError ? error.summary.causes : [];
   const code = codeOf(error);

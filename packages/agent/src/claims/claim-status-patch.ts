@@ -9,8 +9,8 @@ import {
 import { codeOf, messageOf } from "@nodekeeper/core/lib";
 
 /*
- * kube-apiserver (1.36.3 and before) refuses every server-side apply to the status of a claim whose opaque parameters have
- * keys that are not in sorted order: it sorts them, and compares the allocation byte for byte. A JSON patch leaves them.
+ * kube-apiserver (1.36.3 and earlier) refuses every server-side apply to the status of a claim whose opaque parameters
+ * have unsorted keys: it sorts them and compares the allocation byte for byte. A JSON patch does not change them.
  */
 
 /** Identifies an entry of `status.devices`. */
@@ -42,9 +42,9 @@ export function isOwn(claim: KubeObject, manager: string, entry: EntryKey): bool
 }
 
 /**
- * Returns the patch that makes these the only entries of a manager. It fails with `conflict` if the claim changes meanwhile.
- * Empty if there is nothing to change. Throws `DeviceStatusNotWritten` with the code `conflict` if another manager has one of
- * the entries.
+ * Returns the patch after which the manager has exactly these entries. Empty if there is nothing to change. The patch
+ * fails with `conflict` if the claim changes meanwhile. Throws `DeviceStatusNotWritten` with the code `conflict` if
+ * another manager has one of the entries.
  */
 export function statusPatch<Entry extends EntryKey>(
   claim: KubeObject,

@@ -91,7 +91,7 @@ export class ClaimStatuses {
     for (const uid of this.#all(driver)) this.#changed(driver, uid);
   }
 
-  /** Forgets a driver that is gone and has no claims. Entries that are still to be removed are removed. */
+  /** Drops the last report of a driver that is disconnected and has no claims. Outdated entries are still removed. */
   forgotten(driver: string): void {
     this.#reports.forgotten(driver);
     this.#pace.forget(driver);
@@ -196,7 +196,8 @@ export class ClaimStatuses {
     this.#queue.addAfter(key, RECHECK_MS);
   }
 
-  // Returns whether the claim has entries of ours now, was left as it is, or its write is postponed.
+  // Returns "stored": the claim has entries of the agent. "none": it has none. "kept": nothing was written. "held": the
+  // write is retried later.
   async #write(
     driver: string,
     { namespace, name, uid }: ClaimReference,

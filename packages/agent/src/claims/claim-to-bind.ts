@@ -38,7 +38,10 @@ export function reservedPods(claim: KubeObject | undefined): string[] {
   return recordsOf(recordOf(claim?.status).reservedFor).map(({ uid }) => textOf(uid));
 }
 
-/** Returns the drivers of a claim's allocated devices with binding conditions. None if the allocation is one of other nodes. */
+/**
+ * Returns the drivers of a claim's allocated devices with binding conditions. Empty if the claim is allocated for other
+ * nodes.
+ */
 export function bindingDrivers(claim: KubeObject | undefined, nodeName: string): string[] {
   const { devices, nodeSelector } = recordOf(recordOf(claim?.status).allocation);
   if (isOfOtherNodes(recordOf(nodeSelector), nodeName)) return [];

@@ -59,9 +59,10 @@ export class ClaimUse {
   }
 
   /**
-   * Returns those of the pods for which the kubelet considers the claim prepared: it creates a pod's sandbox afterwards
-   * (kuberuntime). Omits a pod for which the claim was generated, because no other pod uses it. Returns an empty list if the
-   * lifecycle part is disabled. Throws as `check` does if the runtime can't be read.
+   * Returns the pods that have a running sandbox. The kubelet considers the claim prepared for them, because it
+   * creates a pod's sandbox after preparing its claims (kuberuntime). Omits the pod that the claim was generated for,
+   * because no other pod uses the claim. Empty if `lifecycle.enabled` is false. Throws StillUsedError if the runtime
+   * can't be read.
    */
   async started(claim: UsedClaim, pods: readonly ClaimPod[], signal: AbortSignal): Promise<ClaimPod[]> {
     const reader = this.#context.pods;

@@ -30,7 +30,7 @@ interface FollowedClaim {
   /** Undefined if it does not exist. */
   claim: KubeObject | undefined;
   isRead: boolean;
-  /** The claim's UID from when a pod waits until it is deallocated. */
+  /** UID of the claim from when a pod waits for it until all its drivers have prepared it, or it is deallocated. */
   heldUid: string | undefined;
   /** Drivers that have prepared it since. */
   preparedBy: Set<string>;
@@ -134,7 +134,10 @@ export class ClaimsToBind {
     }
   }
 
-  /** Follows the claims of a driver that is served from now on. Stops following those of a driver that is no longer served. */
+  /**
+   * Must be called when the result of `isServed` has changed for a driver. Starts or stops following the driver's
+   * claims.
+   */
   servedChanged(): void {
     this.#followUnprepared();
     this.#follow();

@@ -28,7 +28,7 @@ export interface ConnectedDriver {
 export interface KubeletCall {
   /** Aborts when the call has ended. */
   signal: AbortSignal;
-  /** How long the call may wait for drivers and containers: monotonic milliseconds. */
+  /** Time until which the call may wait for drivers and containers, in monotonic milliseconds. */
   waitUntil: number;
 }
 
@@ -50,7 +50,7 @@ export interface ClaimContext {
   log: Logger;
 }
 
-/** What handling drivers and calls of the kubelet needs in addition. */
+/** `ClaimContext` with the dependencies for handling drivers and the kubelet's calls. */
 export interface DriverContext extends ClaimContext {
   drivers: DriverStates;
   settings: () => DeviceSettings;

@@ -16,7 +16,7 @@ export type DeviceMetadata = Record<string, string>;
 /** A claim whose devices have metadata. */
 export interface ClaimWithMetadata extends ClaimReference {
   driver: string;
-  /** Name of the claim in the pod whose template it was generated from. Undefined if it was created by itself. */
+  /** Name in the pod's `spec.resourceClaims`, if the claim was generated from a template. Undefined otherwise. */
   podClaimName?: string | undefined;
 }
 
@@ -96,9 +96,9 @@ export function metadataMounts(
 }
 
 /**
- * Returns where a container finds the metadata of a request: by the name of the claim in the pod if it was generated from
- * a template, otherwise by the claim's own name. Any client that creates claims can set the annotation with
- * the former, so it is used only if it is a name that Kubernetes permits.
+ * Returns the path of a request's metadata in a container. It contains `podClaimName` if the claim was generated from a
+ * template, otherwise the claim's own name. `podClaimName` comes from an annotation that any client can set when it
+ * creates a claim, so it is used only if it is a DNS label.
  */
 export function metadataPath({ driver, name, podClaimName }: ClaimWithMetadata, request: string): string {
   const claim =

@@ -7,8 +7,8 @@ import { isLabelName, messageOf, parseExactly, quote, rawNumber } from "@nodekee
 import { canonicalInterfaceAddress } from "./interface-address.ts";
 
 /**
- * The status of one allocated device: an item of `ResourceClaim.status.devices`, which is the same in resource.k8s.io v1,
- * v1beta2 and v1beta1. Conditions lack `lastTransitionTime`.
+ * The status of one allocated device: an item of `ResourceClaim.status.devices`. It has the same format in
+ * resource.k8s.io v1, v1beta2 and v1beta1. Conditions lack `lastTransitionTime`.
  */
 export interface StatusEntry {
   driver: string;
@@ -49,8 +49,8 @@ function refuse(field: string, problem: string): never {
 }
 
 /**
- * Returns the entry for a device's reported status. Throws an Error whose message has the field and what is wrong with it.
- * Whether the device is allocated is not checked.
+ * Returns the entry for a device's reported status. Throws an Error whose message states the field and the problem.
+ * Does not check whether the device is allocated.
  */
 export function statusEntry(driver: string, reported: DeviceStatus): StatusEntry {
   const { pool, device, shareId, data, networkData } = reported;

@@ -41,9 +41,9 @@ const MOST_ERROR_LENGTH = 1_000;
 const MOST_ANSWER_BYTES = 4 * 1024 * 1024;
 // A claim has at most 32 devices, and each at most 256 of every kind of edit.
 const MOST_ENTRIES = 50_000;
-// Field numbers of preparation.proto: of edits env, deviceNodes, mounts with their options, hooks with their args and env,
-// additionalGids, schemata of intelRdt, and netDevices; devices with their edits, CDI devices and annotations, and the
-// claim's edits.
+// Field numbers in preparation.proto. Edits: env, deviceNodes, mounts with their options, hooks with their args and
+// env, additionalGids, schemata of intelRdt, and netDevices. Response: devices with their edits, CDI devices and
+// annotations, and the claim's edits.
 const edits = { 1: {}, 2: {}, 3: { 3: {} }, 4: { 3: {}, 4: {} }, 5: {}, 6: { 4: {} }, 7: {} };
 const repeated = { 1: { 5: edits, 6: {}, 7: {} }, 2: edits };
 const answerBounds = { repeated, most: MOST_ENTRIES, what: "devices and edits" };

@@ -108,7 +108,8 @@ export class DriverPreparation {
     refuseTakenInterfaces(prepared.cdi, { driver, uid }, records.all());
     if (prepared.cdi === "") await directory.remove(driver, uid);
     else directory.write(driver, uid, prepared.cdi);
-    // Another call may have recorded a pod while the driver was called. Containers of an earlier boot are gone.
+    // Another call may have recorded a pod while the driver was called. Pods recorded before the machine's last boot
+    // are dropped, because their containers no longer run.
     const isOfOldBoot = known?.state === "prepared" && records.isOfOldBoot(known);
     const { pods: recorded = [] } = (isOfOldBoot ? undefined : records.get(driver, uid)) ?? {};
     const added = recorded.filter((pod) => !pods.some((each) => each.uid === pod.uid));

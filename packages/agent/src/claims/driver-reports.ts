@@ -55,7 +55,10 @@ export class DriverReports {
     this.#options = options;
   }
 
-  /** Follows the reports that a connected driver serves until the signal aborts, and ends those that it serves no more. */
+  /**
+   * Starts to follow the reports that a connected driver serves, until the signal aborts, and ends reports that it no
+   * longer serves. Returns the state of its reports.
+   */
   follow(driver: Reporter, served: Served, signal: AbortSignal): Reports {
     const { allocations } = this.#options;
     const service = serviceOf(served.versions, DeviceBindingDefinition);

@@ -5,8 +5,8 @@ import type { Connection, DriverState } from "./driver-state.ts";
 
 type Context = Pick<DriverContext, "drivers" | "settings" | "clock" | "log">;
 
-// After a failed prepare, the kubelet starts the pod's next attempt 60 to 90 s later. It waits 45 s for an answer; the
-// rest is left for the driver.
+// The kubelet waits 45 s for a response, and retries a failed prepare only 60 to 90 s later. The remaining time is left
+// for the driver.
 const LONGEST_WAIT_MS = 20_000;
 const POLL_MS = 50;
 
@@ -51,8 +51,8 @@ export class DriverReturn {
     }
   }
 
-  // A plugin that is stopped waits for its calls, and if its driver registers again meanwhile, the driver's claims are only
-  // reconciled after that.
+  // The wait is bounded, because a plugin that is being stopped waits for its calls. If its driver registers again
+  // meanwhile, the driver's claims are reconciled only after the plugin has stopped.
   async #untilReconciled(
     { reconciled, isReconciled }: Connection,
     latest: number,

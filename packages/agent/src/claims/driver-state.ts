@@ -18,7 +18,7 @@ export interface Connection {
   /** Undefined if its devices need no preparation. */
   readonly client: DriverClient | undefined;
   readonly scope: ScopedSignal;
-  /** Resolves after the first attempt to reconcile the driver's claims. */
+  /** Resolves after the first attempt to reconcile the driver's claims, or when the connection ends. */
   readonly reconciled: PromiseWithResolvers<void>;
   readonly isReconciled: boolean;
 }
@@ -116,7 +116,7 @@ export class DriverStates {
     return connection !== undefined || disconnectedAt > this.#startedAt;
   }
 
-  /** Forgets a driver that is gone and has no claims. */
+  /** Removes the state of a driver that is disconnected and has no claims, and whose plugin is no longer served. */
   delete(name: string): void {
     this.#states.delete(name);
     this.#options.statuses.forgotten(name);

@@ -17,10 +17,12 @@ const FIRST_MS = 60_000;
 const PERIOD_MS = 600_000;
 
 /**
- * Unprepares claims that the kubelet never unprepares because it lost its record of them: in two checks a minute apart,
- * no running pod uses their devices, and the API server no longer has the claim with these devices. Claims in use are
- * not read from the API server. If no device is in use, none is unprepared: kubelets before Kubernetes 1.34 do not
- * report the claims of running pods by default. Such claims are unprepared when their devices are allocated again.
+ * Unprepares claims that the kubelet never unprepares because it lost its record of them.
+ *
+ * 1. A claim is unprepared if two checks a minute apart find that no running pod uses its devices, and that the API
+ *    server no longer has the claim with these devices. Claims in use are not read from the API server.
+ * 2. If the kubelet reports no device in use, no claim is unprepared: kubelets before Kubernetes 1.34 do not report the
+ *    claims of running pods by default. Ended claims are then unprepared when their devices are allocated again.
  */
 export class EndedClaims {
   readonly #context: Context;

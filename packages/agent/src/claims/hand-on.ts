@@ -93,9 +93,9 @@ export class HandOn {
   }
 
   /**
-   * Throws `conflict` if another claim is recorded with one of the devices, or is being unprepared and may have had one.
-   * Call it in the same turn of the event loop as the recording of the claim: of two claims prepared concurrently, the
-   * second then finds the first.
+   * Throws `conflict` if another claim is recorded with one of the devices, or if a claim that may have had one is
+   * being unprepared. Call it in the same turn of the event loop in which the claim is recorded: of two claims prepared
+   * concurrently, the second then finds the first.
    */
   refuseConflicts(driver: string, uid: string, devices: readonly AllocatedDevice[]): void {
     this.#refuseUnknown(driver, uid);

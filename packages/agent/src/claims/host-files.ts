@@ -35,8 +35,9 @@ export class HostFiles {
   }
 
   /**
-   * Returns the checks for one preparation, or one check of a file, of a driver whose sockets belong to this user ID.
-   * Undefined if the user ID is unknown.
+   * Returns the checks for one preparation, or for one check of a file. Owners and modes of paths are not checked if
+   * `exemptRootDrivers` is set and the user ID is 0.
+   * @param uid user ID that the driver's sockets belong to; undefined if it is unknown
    */
   forDriverOf(uid: number | undefined): HostFiles {
     const { exemptRootDrivers = false } = this.#options;
@@ -83,8 +84,8 @@ export class HostFiles {
   /**
    * Throws `invalid` for a network interface of the node that must not be moved into a container:
    * - one whose path `/sys/class/net/<name>` is not within the allowed directories;
-   * - one that carries a default route of the node, or something on top of it that does: the node would lose its network,
-   *   and could not be reached to undo that. No setting permits it;
+   * - one that carries a default route of the node, itself or through an interface on top of it: the node would lose
+   *   its network connection and could not be reached to undo that. No setting permits it;
    * - any, if the node's routes can't be read.
    */
   async checkInterface(name: string, field: string): Promise<void> {

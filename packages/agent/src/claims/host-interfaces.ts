@@ -7,10 +7,10 @@ const ipv4Default = /^(\S+)\t00000000\t(?:\S+\t){5}00000000\t/;
 const ipv6Default = /^0{32} 00 .* (\S+)\s*$/;
 
 /**
- * Returns the interface that carries a default route of the node, if it is this one or one on top of it, such as the
- * bond, bridge or VLAN of a network card. Undefined if there is none.
- * @param root where the agent sees the host's root directory
- * @param carriers as `defaultRoutes` returns them
+ * Returns the interface that carries a default route of the node: `name` itself, or one stacked on it, such as the
+ * bond, bridge or VLAN of a network card. Undefined if none of them does. Throws if the interfaces can't be read.
+ * @param root path at which the agent sees the host's root directory
+ * @param carriers result of `defaultRoutes`
  */
 export async function defaultRouteOver(
   root: string,

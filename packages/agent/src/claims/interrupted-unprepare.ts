@@ -5,7 +5,7 @@ import type { Unpreparation } from "./unpreparation.ts";
 
 type Context = ClaimContext & { use: ClaimUse; unpreparation: Unpreparation };
 
-// Interval at which a claim is read that the kubelet has to unprepare again. All claims of its driver are reconciled then.
+// A claim that the kubelet must unprepare again is checked at this interval, together with all claims of its driver.
 const LOOK_AGAIN_MS = 30_000;
 // Delay after a failed call: another pod may already use the claim.
 const SOON_MS = 1_000;
@@ -24,7 +24,10 @@ export class InterruptedUnprepare {
     this.#context = context;
   }
 
-  /** Runs a call of the kubelet to unprepare a claim. If the claim is not unprepared afterwards, it is reconciled later. */
+  /**
+   * Runs a call of the kubelet to unprepare a claim. If the unprepare was started but not completed, queues the driver
+   * for reconciliation after 1 s.
+   */
   async during(driver: string, uid: string, call: () => Promise<void>): Promise<void> {
     const { queue, records } = this.#context;
     const key = `${driver}/${uid}`;
@@ -40,9 +43,10 @@ export class InterruptedUnprepare {
   }
 
   /**
-   * Completes the unprepare of a claim that has ended, or that the kubelet considers unprepared. Call it within
-   * `Unpreparation.exclusively`, while the driver is connected. Returns whether the claim must be prepared again, because the
-   * kubelet has started pods with it. It is recorded as lost then. Does nothing if the driver disconnects meanwhile.
+   * Completes the unprepare of a claim that has ended or that the kubelet considers unprepared. Returns whether the
+   * claim must be prepared again because the kubelet has started pods with it; the claim is then recorded as lost. Does
+   * nothing if the driver disconnects meanwhile. Must be called within `Unpreparation.exclusively`, while the driver is
+   * connected.
    */
   async resume(record: ClaimRecord, signal: AbortSignal): Promise<boolean> {
     const { allocations, drivers, queue, records, unpreparation, use } = this.#context;

@@ -15,8 +15,8 @@ type Context = Pick<
 };
 
 /**
- * Whether the agent should serve a driver's plugin, and until when to check again: monotonic milliseconds; -Infinity:
- * after the next event.
+ * Whether the agent should serve a driver's plugin, and when to check again (`until`), in monotonic milliseconds.
+ * -Infinity: only after the next event.
  */
 interface Wanted {
   isWanted: boolean;
@@ -67,8 +67,8 @@ export class KubeletPlugins {
     const { records, settings } = this.#context;
     const { settleTime, wipeDelay } = settings();
     const own = records.of(name);
-    // Pods would start with devices that are not prepared since the reboot, or lost. After the startup grace period, failing
-    // them is better than waiting.
+    // With the plugin, pods could start with devices whose preparation was lost by a reboot or by the driver. After the
+    // startup grace period, failing them is better than waiting.
     const settledAt = this.#startedAt + settleTime;
     if (now < settledAt && own.some((record) => records.isLost(record)))
       return { isWanted: false, until: settledAt };

@@ -55,9 +55,9 @@ export function intelRdt(settings: IntelRdt): CdiIntelRdt {
 }
 
 /**
- * Checks an interface that a container gets. Throws `invalid` with the field: for a name that Linux does not accept, and
- * as `HostFiles.checkInterface` does. The interface need not exist, because a claim may be prepared again while its
- * container has it.
+ * Returns the CDI entry for an interface that is moved into a container. Throws `invalid` with the field if Linux does
+ * not accept a name, and as `HostFiles.checkInterface` does. The interface need not exist, because a claim may be
+ * prepared again while its container has the interface.
  */
 export async function netDevice(
   { hostInterfaceName, name }: NetDevice,

@@ -51,7 +51,10 @@ export interface ClaimSources
   hostRoot: string;
   /** Pods as the container runtime reports them; undefined if `lifecycle.enabled` is false. */
   pods: Pick<PodLifecycleEventGenerator, "readNow" | "events"> | undefined;
-  /** The service account of a pod, from a watch; undefined if it is not known. Default: it is read from the API server. */
+  /**
+   * Returns the service account of a pod by its UID, from a watch; undefined if it is not known. Default: service
+   * accounts are read from the API server.
+   */
   serviceAccountOf?: ((uid: string) => string | undefined) | undefined;
 }
 
@@ -145,13 +148,16 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
   preparationOf(driver: string): DriverPreparation {
     const { reportedDevice } = this.#sources;
     return {
-      // Metadata reaches containers with the kubelet's call alone.
+      // Containers receive device metadata only if the kubelet calls the plugin.
       needsNoPreparation: !reportedDevice && (this.#drivers.get(driver)?.needsNoPreparation ?? false),
       untilReady: (signal) => this.#drivers.untilReady(driver, signal),
     };
   }
 
-  /** All drivers that the agent serves as the kubelet's plugin or has claims of, sorted by name. */
+  /**
+   * Returns the status of all drivers that are registered, were recently, or have claims, sorted by name. Includes
+   * drivers that register their own plugin with the kubelet.
+   */
   status(): DriverClaims[] {
     const names = new Set([...this.#drivers.list().map(({ name }) => name), ...this.#records.drivers()]);
     return [...names].sort().map((driver) => {
@@ -172,7 +178,7 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
     const registered = () => registrationHealth(this.#drivers.list(), this.#registryDirectory, clock.now());
     return [
       { name: "KubeletPluginsRegistered", kind: "ready", check: registered },
-      { name: "CdiFolderReady", kind: "ready", check: () => this.#cdiCheck.health() },
+      { name: "CdiDirectoryReady", kind: "ready", check: () => this.#cdiCheck.health() },
     ];
   }
 

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { type DeviceMetadata, metadataFile } from "./device-metadata.ts";
 
 /**
- * Files with metadata of prepared devices, which CDI files mount into containers: a directory for each claim and driver,
- * with a file for each request. The container runtime must see them under the same path.
+ * Files with metadata of prepared devices, which CDI files mount into containers: one directory per claim and driver,
+ * with one file per request. The container runtime must see them at the same path.
  */
 export class MetadataDirectory {
   readonly #path: string;
@@ -58,8 +58,8 @@ export class MetadataDirectory {
   }
 
   /**
-   * Removes the files of claims that are not recorded: their record and CDI file were lost. Leaves everything that the agent
-   * does not write: the directory may be shared.
+   * Removes the files of claims that are not recorded: their record and CDI file were lost. Keeps everything that the
+   * agent did not write, because the directory may be shared.
    */
   async removeExcept(recorded: readonly { driver: string; uid: string }[]): Promise<void> {
     const kept = new Set(recorded.map(({ driver, uid }) => nameOf(driver, uid)));

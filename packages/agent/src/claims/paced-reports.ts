@@ -3,9 +3,9 @@ import { type Clock, childScope, sleepOrAbort, WakeableSleep } from "@nodekeeper
 const INTERVAL_MS = 1_000;
 
 /**
- * Rate-limits a driver's reports: yields the first at once, then at most one per second, the most recent. A report that
- * equals the previous one byte for byte is skipped. When the stream ends, yields the pending report, and then throws the
- * stream's error, if any. The caller must end the stream.
+ * Rate-limits a driver's reports: yields the first at once, then the most recent one, at most one per second. Skips a
+ * report that equals the previously received one byte for byte. When the stream ends, yields the pending report and
+ * then throws the stream's error, if any. The caller must end the stream.
  */
 export async function* pacedReports(
   reports: AsyncIterable<Uint8Array>,

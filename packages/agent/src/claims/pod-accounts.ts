@@ -14,7 +14,7 @@ interface Context {
 const MOST_AT_ONCE = 4;
 const LONGEST_MS = 2_000;
 
-/** Reads the service accounts of pods: those that a watch has not reported from the API server. */
+/** Looks up the service accounts of pods. Reads a pod from the API server only if a watch has not reported it. */
 export class PodAccounts {
   readonly #context: Context;
   readonly #semaphore = new Semaphore({ permits: MOST_AT_ONCE });
@@ -24,8 +24,8 @@ export class PodAccounts {
   }
 
   /**
-   * Returns the pods with their service accounts. A pod that can't be read within 2 s, or that another pod has replaced,
-   * has none. Rejects only with the signal's reason.
+   * Returns the pods with their service accounts. Omits the account of a pod that can't be read within 2 s, or that was
+   * replaced by another pod with the same name. Rejects only with the signal's reason.
    */
   async of(namespace: string, pods: readonly ClaimPod[], parent: AbortSignal): Promise<ClaimPod[]> {
     const { clock, log, known = () => undefined } = this.#context;

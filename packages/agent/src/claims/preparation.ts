@@ -116,8 +116,9 @@ export class Preparation {
   }
 
   /**
-   * Reconciles one claim: completes an interrupted unprepare unless the kubelet has to, writes a missing CDI
-   * file, and prepares it again after a reboot, if the driver lost it, or for pods without a kubelet call.
+   * Reconciles one claim. Completes an interrupted unprepare, unless the kubelet has to complete it. Writes a missing
+   * CDI file. Prepares the claim again after a reboot, if the driver lost its preparation, or for pods that the kubelet
+   * does not call for. Does nothing if the claim is not recorded.
    */
   async reconcile(driver: string, uid: string, signal: AbortSignal): Promise<void> {
     const { records, drivers, directory } = this.#context;
@@ -145,8 +146,8 @@ export class Preparation {
   }
 
   /**
-   * Removes the CDI file of a claim whose preparation is lost: no container may start with it, however long the driver takes
-   * to prepare the claim again.
+   * Removes the CDI file of a claim whose preparation is lost. No container may start with it before the driver has
+   * prepared the claim again, however long that takes.
    */
   async withdrawIfLost(driver: string, uid: string, signal: AbortSignal): Promise<void> {
     const { records, directory } = this.#context;
@@ -175,9 +176,9 @@ export class Preparation {
   }
 
   /**
-   * Removes the record and the CDI file of a claim for which the kubelet no longer calls the agent, if the claim is to be
-   * unprepared or has ended as by `hasEnded`. A claim that a failed call may have prepared is kept until then, because the
-   * driver may return to the agent. Returns whether it did.
+   * Removes the record and the CDI file of a claim for which the kubelet no longer calls the agent, if the claim has
+   * ended (see `hasEnded`) or is unprepared or being unprepared. Returns whether they were removed. Until then, a claim
+   * that a failed call may have prepared is kept, because the driver may register with the agent again.
    */
   async forgetEnded(driver: string, uid: string, signal: AbortSignal): Promise<boolean> {
     const { allocations, directory, records } = this.#context;

@@ -13,7 +13,7 @@ export class RefusedAnswer extends NodekeeperError {
   }
 }
 
-/** Runs `work`. Its errors refuse the answer, and name the part of it. */
+/** Runs `work` and returns its result. Throws its errors as `RefusedAnswer`, prefixed by the part of the answer. */
 export async function checking<T>(
   part: string,
   device: DeviceIdentity | undefined,

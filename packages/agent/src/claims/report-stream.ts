@@ -66,7 +66,7 @@ export class ReportStream<T> {
     }
   }
 
-  /** Opens the stream of the present connection again at once, if it is open. What was received of it is discarded. */
+  /** Reopens the current connection's stream immediately, if it is open. Discards a received report that is pending. */
   reopen(): void {
     this.#scope?.abort();
   }

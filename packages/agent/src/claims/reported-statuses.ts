@@ -171,8 +171,8 @@ export class ReportedStatuses {
   }
 
   /**
-   * Returns a predicate for a claim as read from the API server: whether its allocation is still the one that was reported
-   * to the driver. Undefined unless the claim waits to be bound and its allocation was reported.
+   * Returns a predicate that checks whether a claim, as read from the API server, still has the allocation that was
+   * reported to the driver. Undefined unless the claim waits to be bound and its allocation was reported.
    */
   isTold(driver: string, uid: string): ((live: KubeObject) => boolean) | undefined {
     const waiting = this.#toBind.get(driver)?.get(uid);

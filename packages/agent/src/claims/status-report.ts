@@ -7,7 +7,10 @@ import { type StatusEntry, statusEntry } from "./device-status.ts";
 
 /** The status of a device that is refused. The message names claim, device and field. */
 export interface RefusedStatus extends DriverProblem {
-  /** Undefined if it is not valid; otherwise its device is not allocated to the claim, and may be later. */
+  /**
+   * The valid entry, if it is refused only because its claim is unknown or its device is not allocated to the claim.
+   * It may be accepted later. Undefined if the status is invalid.
+   */
   entry: StatusEntry | undefined;
 }
 

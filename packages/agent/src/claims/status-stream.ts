@@ -14,7 +14,7 @@ export type StatusStream = ReportStream<WatchDeviceStatusResponse>;
 // Field numbers: devices; their conditions, and the addresses of their network data.
 const bounds = { repeated: { 1: { 5: {}, 7: { 2: {} } } }, most: 50_000, what: "devices" };
 
-/** Returns a stream whose reports are passed on. While it is interrupted the last report stays. */
+/** Returns a stream that passes its reports to `statuses`. If it is interrupted, the last report stays valid. */
 export function statusStream(
   driver: string,
   {

@@ -41,11 +41,12 @@ export class Unpreparation {
   }
 
   /**
-   * Unprepares a claim. Call it within `exclusively`. While the driver is disconnected, its part is deferred until it
-   * reconnects. Throws StillUsedError while a container of the claim's pods has not exited, `unavailable` if what is
-   * deferred would not survive the agent, and if the driver fails.
-   * @param call the kubelet's call, if it is one; if it ends before the claim is unprepared, the record stays until the
-   * kubelet calls again, or the claim is found to be used or to have ended
+   * Unprepares a claim. Must be called within `exclusively`. If the driver is disconnected, its part is deferred until
+   * it reconnects. Throws StillUsedError if a container of the claim's pods has not exited, `unavailable` if the
+   * deferral would not survive the agent, and the driver's error if it fails.
+   * @param call aborts when the kubelet's call has ended; undefined if the kubelet did not call. If it aborts before
+   * the claim is unprepared, the record stays until the kubelet calls again, or the claim turns out to be in use or to
+   * have ended.
    */
   async run(driver: string, claim: ClaimReference, signal: AbortSignal, call?: AbortSignal): Promise<void> {
     const { records, directory, drivers, queue, log } = this.#context;

@@ -1,19 +1,19 @@
 import { timeOf } from "@nodekeeper/api/wording";
 
-/** What answered: the agent of a node, or the archive from records of the node. Times are wall-clock milliseconds. */
+/** Source of a response: a node's agent, or the node's records in the archive. Times are wall-clock milliseconds. */
 export type AnswerSource = (
   | { kind: "agent" }
   | {
       kind: "archive";
-      /** Of its stores. */
+      /** URLs of the archive's stores, separated by commas. */
       name: string;
-      /** Of the first and last records of the node. */
+      /** `oldest` and `newest`: times of the node's first and last record. */
       oldest: number;
       newest: number;
     }
 ) & {
   node: string;
-  /** What the answer lacks, in sentences. */
+  /** Notes on the response, for example on missing records, in sentences. */
   notes: string[];
 };
 
@@ -23,7 +23,7 @@ export interface Sourced<T> {
   source?: AnswerSource | undefined;
 }
 
-/** Returns lines for the end of a page: who answered, and what is missing. */
+/** Returns lines for the end of a page: the source of the response, and its notes. Empty without a source. */
 export function sourceLines(source: AnswerSource | undefined): string[] {
   if (source === undefined) return [];
   const { node, notes } = source;

@@ -6,7 +6,7 @@ import { releaseSlices } from "../devices/index.ts";
 import { releaseNode } from "../eviction/index.ts";
 import { kindPolicies, releaseObject } from "../reporting/index.ts";
 
-/** What was done about one node. */
+/** The result of cleaning one node. */
 export interface NodeResult {
   node: string;
   /** What was removed: "Node metadata.labels.example.com/gpus", "ResourceSlice worker-1-gpu-x". */
@@ -28,13 +28,14 @@ interface Cleaning {
 
 interface Step {
   kind: string;
-  /** Yields what was removed from the objects of the kind, once it is. */
+  /** Removes the agent's content from objects of the kind. Yields each removed field or object after its removal. */
   release(): AsyncGenerator<string, void>;
 }
 
 /**
- * Removes what the agent of a node left in the cluster: taints, fields and conditions of the Node, fields of its objects, and
- * ResourceSlices. Failures are part of the result; each step is tried, until the signal aborts. Never throws.
+ * Removes the taints, fields and conditions that a node's agent set on the Node, the fields that it set on other
+ * objects of the node, and its ResourceSlices. Failures are part of the result; the remaining steps still run, unless
+ * the signal has aborted. Never throws.
  */
 export async function cleanNode(
   client: KubeApiClient,

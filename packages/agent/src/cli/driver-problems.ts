@@ -2,7 +2,7 @@ import type { ApiAnswers } from "@nodekeeper/api/openapi";
 import { age, problemPlace } from "@nodekeeper/api/wording";
 import { type Output, table } from "./output.ts";
 
-/** What the agent does not publish or accept as a driver reported it. */
+/** A part of a driver's reports or answers that the agent does not publish or accept. */
 export type DriverProblem = NonNullable<ApiAnswers["plugins"][number]["driverProblems"]>[number];
 
 /** Returns a table of problems, one in each row. */

@@ -3,7 +3,7 @@ import { type Output, printMessage } from "./output.ts";
 
 const POLL_MS = 1_000;
 
-/** What commands that may keep running print to, and what ends them. */
+/** Output, clock and abort signal of a command that may keep running. */
 export interface CommandRun {
   output: Output;
   clock: Clock;

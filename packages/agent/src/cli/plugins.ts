@@ -21,8 +21,8 @@ const colours: Record<string, Colour> = {
 const MOST_PROBLEMS = 5;
 
 /**
- * `nodekeeper plugins list`: prints one row per plugin, or per socket in the wide table and other formats, and the first
- * problems of each driver.
+ * `nodekeeper plugins list`: prints one row per plugin, and the first problems of each driver. The wide table, JSON
+ * and YAML have one row per socket.
  */
 export async function pluginsCommand(
   agent: AgentConnection,

@@ -14,8 +14,9 @@ interface ReportOptions {
 }
 
 /**
- * Prints what was removed from each node as soon as it is, and at the end the totals; all of it at the end as JSON or YAML,
- * in the order of the names. Every 10 s it prints to standard error how many nodes are done.
+ * Prints the removed items of each node when the node is done, and the totals at the end. As JSON or YAML, prints all
+ * results at the end, in the order of the names. Prints the number of finished nodes to standard error when a node is
+ * done, at most every 10 s.
  */
 export class UninstallReport {
   readonly #options: ReportOptions;
@@ -40,7 +41,7 @@ export class UninstallReport {
     printMessage(`${this.#results.size} of ${counted(names.length, "node")} done`);
   }
 
-  /** Adds what was removed that belongs to no node. In JSON and YAML it has no node's name. */
+  /** Adds the result of `cleanCluster`. Its node name is empty in JSON and YAML, and "cluster" in text. */
   addCluster(result: Omit<NodeResult, "node">): void {
     this.#cluster = { node: "", ...result };
     if (this.#options.format === "text") this.#printNode({ ...result, node: "cluster" });

@@ -55,10 +55,10 @@ const QPS = 200;
 const NODES_PER_PAGE = 200;
 
 /**
- * `nodekeeper uninstall`: removes what agents left in the cluster, on one node or on all. Cleans nodes
- * concurrently and prints the results as they arrive, or all at the end as JSON or YAML, even if an error
- * follows. Waits up to a minute for agents that still run, and skips nodes whose agents do not stop.
- * Idempotent: a node that is already clean is only read. Returns whether every node was cleaned.
+ * `nodekeeper uninstall`: removes what agents left in the cluster, on one node or on all. Cleans nodes concurrently.
+ * Prints each result as it arrives; as JSON or YAML, prints all results at the end, even if the command fails. Waits up
+ * to a minute for agents that still run, and skips nodes whose agents do not stop. Idempotent: a node that is already
+ * clean is only read. Returns whether all was cleaned.
  */
 export async function uninstallCommand(options: UninstallOptions, run: CommandRun): Promise<boolean> {
   const { node, allNodes = false, selector, dryRun: isDryRun = false } = options;
@@ -96,7 +96,10 @@ interface Uninstall {
   run: CommandRun;
 }
 
-/** Cleans each node once no agent runs on it. Returns whether none runs any more. Throws once nothing is under way. */
+/**
+ * Cleans each node on which no agent runs, and waits up to a minute for agents that still run. Returns whether all
+ * agents have stopped. Errors are thrown after all cleanings in progress have ended. In dry run, does not check agents.
+ */
 async function cleanAll(
   names: readonly string[],
   report: UninstallReport,
@@ -109,7 +112,7 @@ async function cleanAll(
     report.add({ node, removed: [], error: messageWithId(new AgentStillRuns({ node, agent })) });
   };
   const clean = async (nodeName: string) => {
-    // An agent that is no pod.
+    // An agent on this node that does not run in a pod holds the lock of its state directory.
     if (!isDryRun && nodeName === configuration.nodeName && !DirectoryLock.isFree(configuration.stateDir))
       refusal(nodeName, `it uses the state directory ${configuration.stateDir}`);
     else report.add(await cleanNode(client, { nodeName, isDryRun, clock, signal }, configuration));

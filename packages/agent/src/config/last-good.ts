@@ -40,8 +40,8 @@ export function readLastGood(stateDir: string, file: string): LastGood {
 }
 
 /**
- * Keeps the text, unless it is kept already. Returns what was wrong with the earlier one if that was damaged. On failure,
- * throws and removes the earlier text: what it allowed, the later one may forbid.
+ * Stores the text unless it is stored already. Returns why the earlier file could not be read if it was damaged. On
+ * failure, removes the earlier text, because it may allow what the newer one forbids, and throws.
  */
 export function keepLastGood(stateDir: string, kept: Kept): string | undefined {
   const earlier = readLastGood(stateDir, kept.file);

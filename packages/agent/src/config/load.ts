@@ -46,9 +46,9 @@ export async function loadConfiguration(sources: ConfigurationSources): Promise<
 }
 
 /**
- * Loads the configuration for a start. If the file is refused, the text of this file with which the last agent ran takes
- * its place, and `refused` says why. Throws as `loadConfiguration` does if there is no such text in the state directory,
- * or if the configuration is refused with it too.
+ * Loads the configuration at startup. If the file is rejected, the text of this file with which the last agent ran is
+ * used instead, and `refused` contains the problems. Throws as `loadConfiguration` does if the state directory has no
+ * such text, or if the configuration is rejected with it, too.
  */
 export async function loadConfigurationForStart(
   sources: ConfigurationSources,

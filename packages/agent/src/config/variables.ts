@@ -6,8 +6,8 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 const PREFIX = "NODEKEEPER_";
 
-// Variables with the prefix that are not settings: those of `kubectl nodekeeper`, the arguments in the systemd unit, and
-// the marker of launch.ts.
+// Variables with this prefix that are not settings: those of `kubectl nodekeeper`, the arguments in the systemd unit,
+// and the marker of launch.ts.
 const otherNames = [
   ...["NODEKEEPER_NAMESPACE", "NODEKEEPER_EXTRA_ARGS", "NODEKEEPER_STARTED_OVER"],
   ...["NODEKEEPER_ARCHIVE", "NODEKEEPER_ARCHIVE_CA", "NODEKEEPER_ARCHIVE_HEADERS"],

@@ -26,7 +26,7 @@ export interface ConfigurationWatcherOptions {
   subscribe(onSignal: () => void): () => void;
   /** Called when live settings change, with their new values and the running values of all other settings. */
   onChange(configuration: AgentConfiguration, changedPaths: readonly string[]): void;
-  /** Called each time that the configuration is refused. */
+  /** Called when the configuration is rejected: once per set of problems, and again after each SIGHUP. */
   onRefused(problems: string): void;
   metrics: ConfigMetrics;
   /** Starts the inotify watch of the file's directory. */
@@ -36,13 +36,14 @@ export interface ConfigurationWatcherOptions {
 const DEBOUNCE_MS = 200;
 const CHECK_INTERVAL_MS = 10_000;
 const LONGEST_MESSAGE = 2_000;
-// No stamp of a file.
+// Initial fingerprint. Differs from any stamp of a file, so the first check reads the file.
 const NOT_READ = "not read yet";
 
 /**
  * Reloads the configuration on SIGHUP and when its file changes, including symlink swaps of ConfigMap volumes. If the
- * file is invalid, the running configuration is kept, and the file is read again every 10 s. Each accepted text is kept in
- * the state directory for a start with an invalid file. `run` first checks for changes since the configuration was loaded.
+ * file is invalid, the running configuration is kept, and the file is read again every 10 s. Each accepted text is
+ * stored in the state directory for a start with an invalid file. `run` first checks for changes since the
+ * configuration was loaded.
  */
 export class ConfigurationWatcher implements Runnable {
   readonly name = "configuration watcher";
@@ -63,7 +64,7 @@ export class ConfigurationWatcher implements Runnable {
     this.#fingerprint = NOT_READ;
   }
 
-  /** Fails while the file is refused. Another configuration is in force then. */
+  /** Fails until the file has been read, and while it is rejected: another configuration is then in force. */
   healthCheck(): HealthCheck {
     return {
       name: "ConfigurationAccepted",
@@ -117,7 +118,7 @@ export class ConfigurationWatcher implements Runnable {
     metrics.reloaded(this.#apply(loaded.configuration, loaded.text), clock.now());
   }
 
-  // Logs each reason once: a file that could not be read is read again, although its stamp has not changed.
+  // Logs each reason once, and again after a SIGHUP. A rejected file is read again at each check, even if unchanged.
   #refuse(error: unknown, isForced: boolean): void {
     const { clock, log, metrics, onRefused } = this.#options;
     const reason = error instanceof ConfigurationError ? error.summary : messageOf(error);
@@ -139,7 +140,7 @@ export class ConfigurationWatcher implements Runnable {
     this.#running = assemble(({ path, isLive }) => valueAt(isLive ? loaded : this.#running, path));
     if (restartNeeded.length > 0)
       log.warn({ errorId: RestartNeeded.id, settings: restartNeeded }, "changed settings need a restart");
-    // A restart would use it as well.
+    // Kept even if changed settings need a restart, because a restart would use this text, too.
     this.#keep(text);
     if (live.length === 0) return "unchanged";
     log.info({ settings: live }, "configuration reloaded");

@@ -24,7 +24,7 @@ export interface ConformanceOptions {
   command: string | undefined;
   /** The command that restarts a driver that runs already. */
   restartCommand: string | undefined;
-  /** Whether the driver serves no pods, although `command` did not start it. */
+  /** Whether a driver that was not started by `command` is known to serve no pods. */
   idle: boolean;
   /** Whether to prepare and unprepare devices. */
   prepares: boolean;
@@ -114,7 +114,7 @@ export class Bench implements AsyncDisposable {
     return new Watch({ ...stream, endpoint: this.endpoint, clock: this.clock }, this.signal);
   }
 
-  /** Whether the driver serves no pods: nobody else tells it of claims and problems. */
+  /** Whether the driver serves no pods, so that no other client sends it claims or problems. */
   get isOwn(): boolean {
     return this.options.command !== undefined || this.options.idle;
   }
@@ -145,8 +145,8 @@ export class Bench implements AsyncDisposable {
   }
 
   /**
-   * Devices for claims. Throws `Skipped` if there are fewer than `atLeast`, and `RuleBroken` if the only ones that may be
-   * prepared are not streamed.
+   * Returns the streamed devices that claims may use. Throws `Skipped` if there are fewer than `atLeast`, and
+   * `RuleBroken` if none of the devices in `only` is streamed.
    */
   streamed(atLeast = 1): StreamedDevice[] {
     const { only } = this.options;
@@ -163,7 +163,7 @@ export class Bench implements AsyncDisposable {
     return devices;
   }
 
-  /** What a claim has of a streamed device. */
+  /** Returns the allocation of a streamed device for a claim. */
   allocated(device: StreamedDevice): PrepareDevicesRequest["devices"][number] {
     return allocated(device, this.options.configuration) as PrepareDevicesRequest["devices"][number];
   }

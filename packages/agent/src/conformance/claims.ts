@@ -34,7 +34,7 @@ export function allocatable({ pools }: CheckedPools): StreamedDevice[] {
   );
 }
 
-/** Returns what a claim with one request has of a streamed device. */
+/** Returns the allocation of a streamed device to a claim with one request. */
 export function allocated(
   { pool, device }: StreamedDevice,
   configuration: string | undefined,

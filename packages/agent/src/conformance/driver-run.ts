@@ -104,7 +104,8 @@ export class DriverRun implements AsyncDisposable {
     }
   }
 
-  // A container, for example, does not end with the command that runs it.
+  // Waits until no process listens any more. Throws `invalid` after 10 s: a container, for example, may keep running
+  // after the command that started it was killed.
   async #vacant(signal: AbortSignal): Promise<void> {
     const until = this.#clock.monotonic() + END_MS;
     while ((await this.#place.find()) !== undefined) {

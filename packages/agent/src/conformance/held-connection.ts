@@ -1,9 +1,9 @@
 import { connect, type Socket } from "node:net";
 
 /**
- * A connection to a socket on which nothing is sent. It stays open as long as the process that accepted it: a driver that
- * is started again serves the same socket, but not this connection. Not for longer than two minutes, after which servers may
- * close a connection without a request.
+ * An idle connection that detects a restart of the driver: a restarted driver serves the same socket, but the
+ * connection closes when the process that accepted it exits. Reliable for at most two minutes, after which servers may
+ * close a connection without requests.
  */
 export class HeldConnection implements Disposable {
   readonly #socket: Socket;

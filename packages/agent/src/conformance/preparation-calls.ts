@@ -84,7 +84,8 @@ export class PreparationCalls implements AsyncDisposable {
     return await this.#call(method, bytes, parent);
   }
 
-  // Not called if there are no claims, as by the agent.
+  // Calls RestoreClaims once per connection if `restoresFirst` is set and there are claims, as the agent does. Ignores
+  // its errors.
   async #restoreFirst(): Promise<void> {
     if (!this.#restored) {
       this.#restored = Promise.resolve();

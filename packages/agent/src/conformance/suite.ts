@@ -14,9 +14,9 @@ import { type RuleId, rules } from "./rules.ts";
 type Outcome = Pick<Finding, "result" | "message">;
 
 /**
- * Checks a driver against the contract, as the agent and the kubelet would call it. Yields the result of each check when
- * it is known. Unprepares its claims and ends the process that it started, also if the signal aborts. Throws `invalid` if
- * there is no driver to check, and the signal's reason.
+ * Checks a driver against the contract, as the agent and the kubelet would call it. Yields each result as soon as it
+ * is known. Finally, unprepares its claims and ends the process that it started, even if the signal aborts. Throws
+ * `invalid` if there is no driver to check, and the signal's reason.
  */
 export async function* checkDriver(
   options: ConformanceOptions,

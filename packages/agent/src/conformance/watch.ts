@@ -33,8 +33,8 @@ export class Watch<T> implements Disposable {
   }
 
   /**
-   * Returns the latest message with a number above `seen`, waiting for at most `ms`. Throws `deadline`, or the error that
-   * ended the stream.
+   * Returns the latest message with a number above `seen`. Waits for it for at most `ms` milliseconds. Throws
+   * `deadline`, or the error that ended the stream.
    */
   async after(seen: number, ms: number): Promise<{ number: number; value: T }> {
     const { clock, method } = this.#options;

@@ -23,7 +23,7 @@ export interface RoundBlockages {
   policy: Pick<EvictionPolicy, "dryRunPlugins">;
   /** Why the agent can't evict any pod; undefined if it can. */
   forbidden: string | undefined;
-  /** Whether the plugins registered before a restart have answered. The condition is not set to False before that. */
+  /** As in `Tainter.setDesired`. The condition is not set to False before the first complete round after a start. */
   isComplete: boolean;
   /** Wall milliseconds. */
   now: number;
@@ -49,7 +49,10 @@ const reasons: readonly (readonly [UnservedReason, string])[] = [
 const MISSING_RIGHT = "MissingRight";
 const POSSIBLE = "EvictionPossible";
 
-/** A threshold for which no pod may be selected. `text` is that of the time when its reason last changed. */
+/**
+ * A confirmed hard threshold for which no pod may be selected. `text` is created again only if another field changes,
+ * not for each observed value.
+ */
 interface Blocked {
   plugin: string;
   scope: string;
@@ -64,8 +67,8 @@ interface Blocked {
  * Reports requested evictions that are not possible: in a health check, which passes with a warning, and in the Node
  * condition `EvictionBlocked` if the cause lasts for a minute. The condition reports a missing right immediately.
  *
- * 1. The text of a threshold changes only with its reason, the time of the reason, or the pods that are not offered, not
- *    with each observed value.
+ * 1. The text of a threshold changes only if its reason, the start of the reason, or the pods that are not offered
+ *    change. It does not change with each observed value.
  * 2. Thresholds of plugins in dry run appear only in the health check. In full dry run the Node is not changed.
  */
 export class BlockedEvictions {

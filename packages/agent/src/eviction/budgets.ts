@@ -69,7 +69,7 @@ export function budgetsOf(input: BudgetsInput): EvictionBudgets {
   };
 }
 
-// By the current time: a refusal expires with the window of its limit, before the next round.
+// Uses the current time, because a refusal may expire with the window of its limit before the next round.
 function limitedPods(
   { refusals }: BudgetsInput,
   byUid: ReadonlyMap<string, EvictionPod>,

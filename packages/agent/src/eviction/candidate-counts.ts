@@ -8,7 +8,7 @@ import {
 import type { ApiAnswers } from "@nodekeeper/api/openapi";
 import { reasonText } from "@nodekeeper/api/wording";
 
-/** What a round decides about. */
+/** The input from which a round determines which pods can be evicted. `now` is in wall milliseconds. */
 type RoundView = Pick<RoundInput, "pods" | "nodeName" | "policy" | "state" | "now">;
 
 /** The pods of this node by QoS, and how many of them can be evicted now. */
@@ -32,7 +32,7 @@ export function countCandidates({ pods, nodeName, policy, state, now }: RoundVie
   };
 }
 
-/** The pods of this node, and of each whether it can be evicted now. */
+/** The pods of this node, and whether each can be evicted now. */
 export type EligiblePods = ApiAnswers["eviction/eligibility"];
 
 /** Returns the pods, and whether each can be evicted, as a round would decide at `now`. Pure. */

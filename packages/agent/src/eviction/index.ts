@@ -6,7 +6,7 @@
 // Ask               a plugin's checked request to evict one pod, forced or soft
 // Decision          the result of `decide`: victims, ranking, refusals, withdrawals, taints, and the next state
 // Victim            a pod whose eviction starts, with the requests for it
-// EvictionState     the state that a round passes to the next one: grace timers, conditions, queued and pending evictions
+// EvictionState     the state passed to the next round: grace timers, conditions, queued and pending evictions
 // EvictionOutcome   how an eviction ended
 // EvictionPolicy    the configured rules of `decide`: burst, limits, grace periods, cooldown
 // RoundRecord       a round's input and decision, kept for `explain` and `replay`

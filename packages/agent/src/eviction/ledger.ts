@@ -51,11 +51,11 @@ const MOST_WAITING_STEPS = 1_000;
  * The state of evictions, and their progress, outcomes and steps since the last round. The evictor adds these; a round
  * reads them and replaces the state with that of its decision.
  *
- * 1. A decision is written to the state database before the agent acts on it. That a request is about to be sent is
- *    written before it is sent, and its acceptance and end as soon as they are known. After SIGKILL at any point, no pod is
- *    evicted twice, and an eviction that was not accepted is decided again.
+ * 1. A decision is written to the state database before the agent acts on it. Each request is recorded before it is
+ *    sent; its acceptance and the end of the eviction are recorded as soon as they are known. After SIGKILL at any
+ *    point, no pod is evicted twice, and an eviction that was not accepted is decided again.
  * 2. An eviction is removed from the state in the transaction that records its final outcome. While the disk is full,
- *    the copy of the state for the boot keeps the outcome.
+ *    the outcome is kept in the copy of the state for this boot: see `EvictionStore`.
  * 3. Durations are measured with the monotonic clock. If the wall clock is stepped, the times in the state move by the
  *    same amount.
  */
@@ -239,7 +239,10 @@ export class EvictionLedger {
     return id;
   }
 
-  /** Saves the outcomes and steps that no round has recorded, and the history of signals. Call after the evictor has stopped. */
+  /**
+   * Saves the outcomes and steps that no round has recorded, and the history of signals. Call after the evictor has
+   * stopped.
+   */
   close(): void {
     this.#options.signals.close();
     if (this.#writes.attempt(() => this.#saveState(this.#steps))) return;

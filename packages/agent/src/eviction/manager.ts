@@ -39,13 +39,13 @@ export interface EvictionManagerOptions {
 }
 
 /**
- * Runs eviction rounds, one at a time: observe pods, call plugins, decide, record, act. The counterpart of katalyst-core
+ * Runs eviction rounds, one at a time: observe pods, call plugins, decide, record, act. Counterpart of katalyst-core
  * `pkg/agent/evictionmanager/manager.go` and of `synchronize` in kubelet `pkg/kubelet/eviction/eviction_manager.go`.
  */
 export class EvictionManager implements Runnable {
   readonly name = "eviction";
   readonly #options: EvictionManagerOptions;
-  /** Monotonic time of the end of the last round; of the start before the first. */
+  /** Monotonic time at which the last round ended without failing; before the first, when `run` started. */
   #lastDone = 0;
   /** Time, boot and period of the last round that this process decided. */
   #lastInput: RoundTime | undefined;

@@ -19,7 +19,7 @@ export interface RoundTime extends Pick<EvictionState, "boot"> {
  * Undefined if the gap, by wall clock or by the machine's uptime (which includes sleep), is at most three periods or
  * one minute, whichever is longer. Neither a stepped clock nor a slow round is a gap. If the period changed in between,
  * the longer one counts.
- * @param trouble why rounds were skipped or failed; undefined if none was due
+ * @param trouble why the last round was skipped or failed; undefined if it completed
  */
 export function gapMark(before: RoundTime, now: RoundTime, trouble: string | undefined): NewMark | undefined {
   const gapMs = elapsedSince(before, now.at, now.boot ?? undefined);

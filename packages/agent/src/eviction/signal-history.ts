@@ -36,7 +36,10 @@ interface Signal extends StoredSignal {
 
 /** The minute that has not ended yet. */
 interface OpenMinute {
-  /** Wall time of the first round, and of the last by the clock of the first: a step of the clock does not stretch it. */
+  /**
+   * Wall milliseconds of the first and the last round. `to` is `from` plus the elapsed monotonic time, so that a step
+   * of the wall clock does not change the length of the minute.
+   */
   from: number;
   to: number;
   /** Monotonic time of the first round. */
@@ -51,8 +54,9 @@ interface OpenMinute {
  *    beyond it. Nothing is averaged or interpolated.
  * 2. A minute is written by the first round of the next one, and when the agent stops: at most once a minute, without a
  *    timer. SIGKILL loses the current minute.
- * 3. 64 signals are kept, 8 of one plugin. A further signal replaces the one of its plugin, or of all, that was reported
- *    least recently; if all were reported within a minute, it is not recorded.
+ * 3. At most 64 signals are kept, at most 8 per plugin. A ninth signal of a plugin replaces the least recently reported
+ *    signal of that plugin. A 65th signal replaces the least recently reported signal of all plugins; if all were
+ *    reported within the last minute, it is not recorded.
  * 4. If the unit or the operator of a signal changes, its earlier readings are omitted.
  */
 export class SignalHistory {
@@ -145,7 +149,7 @@ export class SignalHistory {
     const key = keyOf({ plugin, scope });
     const known = this.#signals.get(key);
     if (known?.operator === operator && known.unit === unit) return known;
-    // Its earlier readings mean something else.
+    // The operator or the unit has changed, so earlier readings are not comparable.
     if (known) this.#forget(known);
     if (!this.#hasPlaceFor(plugin, now)) return undefined;
     const signal = { id: ++this.#lastId, plugin, scope, operator, unit, lastAt: now };

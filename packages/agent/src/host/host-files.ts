@@ -48,8 +48,8 @@ export class HostFiles {
   }
 
   /**
-   * Returns the content of a file in /proc or /sys, trimmed. Only reading it may wait for a driver, so that opening and
-   * closing it takes no thread, and no wake-ups of threads.
+   * Returns the content of a file in /proc or /sys, trimmed. Only the read uses a thread of the pool, because it may
+   * wait for a driver. Opening and closing do not wait and are synchronous.
    */
   text(path: string, signal: AbortSignal, options: ReadOptions = {}): Promise<string | undefined> {
     return this.#attempt(path, signal, async (place) => {

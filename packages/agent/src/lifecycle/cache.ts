@@ -14,7 +14,7 @@ export interface PodCacheEntry {
   readonly error: Error | undefined;
   /** Start of the reading that produced this entry: a successful reading, or the inspection that failed. */
   readonly modifiedAt: number;
-  /** Start of the last reading that found the pod, whether or not it had changed. */
+  /** Start of the last reading of the pod, whether or not it had changed. A failed reading counts. */
   readonly observedAt: number;
 }
 

@@ -130,9 +130,9 @@ export class EventLog implements ReaderHost, EventSource {
   }
 
   /**
-   * Returns the position before the first retained event observed at or after a time in milliseconds since the epoch. If
-   * there is none, that after the last retained event, or the end of the log if the events that could not be restored are
-   * older than the time.
+   * Returns the position before the first retained event observed at or after `wallMs` (milliseconds since the epoch).
+   * If there is none, returns the end of the log if `wallMs` is later than the restoration of the log, because events
+   * that could not be restored are older; otherwise the position after the last retained event.
    */
   positionAt(wallMs: number): LogPosition {
     const first = this.#ring.firstSince(wallMs);

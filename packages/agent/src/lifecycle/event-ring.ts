@@ -6,8 +6,8 @@ const PACKED_TOGETHER = 512;
 const MOST_UNPACKED = 2 * PACKED_TOGETHER;
 
 /**
- * The most recent events by sequence number. All but the last 512 to 1,023 are packed: 100,000 events of short-lived pods
- * take 2.9 MB, instead of 18.5 MB in columns with objects for pods and containers.
+ * The most recent events, by sequence number. All but the last 512 to 1,023 events are compressed: 100,000 events of
+ * short-lived pods take 2.9 MB, compared with 18.5 MB in columns with objects for pods and containers.
  */
 export class EventRing {
   readonly #capacity: number;

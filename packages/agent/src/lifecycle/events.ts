@@ -36,7 +36,10 @@ export interface PodLifecycleEvent extends NewEvent {
 /** Recorded state of a container. As in kubelet pleg/generic.go, `created` counts as `unknown`. */
 export type RecordedState = "running" | "exited" | "unknown" | "missing";
 
-/** @param state a CRI state, or undefined if the container is not listed; other states map to `unknown` */
+/**
+ * Returns the recorded state of a container. All CRI states other than `running` and `exited` map to `unknown`.
+ * @param state undefined if the container is not listed, which maps to `missing`
+ */
 export function recordedState(state: ContainerState | undefined): RecordedState {
   if (state === undefined) return "missing";
   return state === "running" || state === "exited" ? state : "unknown";

@@ -206,8 +206,8 @@ export class PodLifecycleEventGenerator implements Runnable {
     }
   }
 
-  // Pods that could not be read, or that callers are waiting for, are read at the short period. Returns whether there are
-  // any.
+  // Requests readings of the pods whose last reading failed or was inconsistent, and of the pods that callers are
+  // waiting for. Returns whether there are any.
   #readSome(): boolean {
     const podUids = [...this.#parts.records.marked(), ...this.#parts.cache.waitedFor()];
     for (const podUid of podUids) this.requestRelist(podUid);

@@ -8,8 +8,8 @@ export const SLOW_MS = 2_000;
 const MAX_NAMED = 3;
 
 /**
- * Fails if pods have not been listed recently. Pods that cannot be inspected are stale and only cause a
- * warning.
+ * Returns the health of the module. Fails until all pods have been read once, and if the last successful relist started
+ * more than `unhealthyAfter` ago. Pods that cannot be inspected are stale and only cause a warning.
  */
 export function lifecycleHealth(state: LifecycleState): HealthResult {
   const { relist, startedAt, now, unhealthyAfter } = state;

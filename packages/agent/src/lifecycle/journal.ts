@@ -41,8 +41,8 @@ export class Journal {
   }
 
   /**
-   * Restores the log and records of an earlier agent process. Returns undefined if there are none.
-   * `mayHaveLostEvents`: consumers may have been sent later events.
+   * Restores the log and records of an earlier agent process. Returns undefined if there are none or they can't be
+   * read. `mayHaveLostEvents`: whether consumers may have received later events, which were not saved.
    */
   restore(records: PodRecords): { mayHaveLostEvents: boolean } | undefined {
     const store = this.#store;

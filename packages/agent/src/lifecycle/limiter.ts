@@ -4,7 +4,7 @@ import type { LifecycleContext } from "./context.ts";
 
 // A call that took this many times the baseline indicates an overloaded runtime.
 const CONGESTED_FACTOR = 4;
-// Calls that took no longer than this, in milliseconds, never do.
+// A call of at most this duration is never taken as a sign of overload, milliseconds.
 const CONGESTED_FLOOR_MS = 5;
 // The baseline drifts upwards, so that the limit recovers if the runtime becomes permanently slower.
 const BASELINE_DRIFT = 1.02;

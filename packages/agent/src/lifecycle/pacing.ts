@@ -1,7 +1,7 @@
 import { WakeableSleep } from "@nodekeeper/core/lib";
 import type { LifecycleContext } from "./context.ts";
 
-// The period is this fraction of the time without a change.
+// While it is unknown whether hints are reliable, the period is the time since the stream was opened, divided by this.
 const QUIET_SHARE = 10;
 
 /** Schedules relists. */
@@ -47,7 +47,10 @@ export class RelistPacing {
     this.#sleep.wake();
   }
 
-  /** @param isProven whether hints are reliable, so that the long period can be used */
+  /**
+   * Selects the long period (`eventedRelistPeriod`) if hints are reliable, otherwise the short period.
+   * @param isProven whether hints are reliable
+   */
   trust(isProven: boolean): void {
     this.#isProven = isProven;
     this.#quietSince = Number.POSITIVE_INFINITY;

@@ -11,7 +11,10 @@ const fixed = {
   maxOverdue: 16,
   /** Maximum number of queued requests to read single pods. */
   requestLimit: 1_000,
-  /** How long an event stream must stay open to count as supported. */
+  /**
+   * Time after which an event stream without events counts as open. A stream that ends earlier, without an event and
+   * without an error, counts as unsupported.
+   */
   minStreamMs: 1_000,
   /**
    * Longest period of relists while nothing has changed since the event stream was opened, if it is below
@@ -45,7 +48,10 @@ export function completeLifecycleSettings(given: Partial<LifecycleSettings> = {}
   return { ...fixed, ...lifecycle, requestTimeout: runtime.requestTimeout, ...given };
 }
 
-/** Returns the timeout of one call to the runtime. The client's own is shorter: its error names the call. */
+/**
+ * Returns the deadline of one call of `Runtime`, in milliseconds. It is 1 s longer than the client's `requestTimeout`,
+ * so that the client fails first, with an error that names the CRI call.
+ */
 export function callDeadlineOf({ requestTimeout }: LifecycleSettings): number {
   return requestTimeout + 1_000;
 }

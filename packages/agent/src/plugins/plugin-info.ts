@@ -26,7 +26,7 @@ export function checkPluginInfo(info: PluginInfo, registrationSocket: string): P
   return { type: info.type, name: info.name, endpoint, registrationSocket, versions: info.supportedVersions };
 }
 
-/** Checks that a plugin offers at least one supported version. Throws `unsupported`, with both lists, if it does not. */
+/** Throws `unsupported`, with both lists of versions, unless the plugin offers at least one supported version. */
 export function checkSupportedVersion(
   { type, versions }: PresentedPlugin,
   supported: readonly string[],

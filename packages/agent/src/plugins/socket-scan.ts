@@ -52,10 +52,10 @@ interface Budget {
 }
 
 /**
- * Walks the directories for sockets and creates missing watched directories (mode 0750). Ignores names that
- * start with ".". Follows symlinks to sockets, but not to directories. Stats only sockets and symlinks. A
- * subdirectory of a watched directory, with everything below it, may use at most half of the directories and
- * sockets, so that the user who owns it cannot exclude the sockets of others.
+ * Returns the sockets in and below the directories. Creates missing watched directories (mode 0750). Ignores names that
+ * start with ".". Follows symlinks to sockets, but not to directories. Stats only directories, sockets, symlinks and
+ * entries of unknown type. A subdirectory of a watched directory, with everything below it, may use at most half of the
+ * directories and sockets, so that the user who owns it cannot exclude the sockets of others.
  */
 export async function scanForSockets(options: ScanOptions): Promise<ScanResult> {
   const result: ScanResult = { sockets: new Map(), failures: new Map(), unread: new Map(), overflows: [] };

@@ -34,7 +34,7 @@ export interface PodUsagesOptions {
 
 // Answers within this time share one reading, milliseconds.
 const PERIOD_MS = 5_000;
-// An average over a longer time would not be what a pod uses now. Milliseconds.
+// Longest interval over which CPU usage is averaged, milliseconds. A longer average would not show the current usage.
 const LONGEST_INTERVAL_MS = 60_000;
 const FIRST_READING = "CPU usage needs two readings within a minute; this is the first";
 const NOT_IN_CGROUP = "its cgroup does not report it";
@@ -71,7 +71,7 @@ export class PodUsages {
     );
   }
 
-  /** Returns the usage of at most some thousand pods. Throws only the signal's reason. */
+  /** Returns the usage of all pods that the sources report. Throws only the signal's reason. */
   read(signal: AbortSignal): Promise<PodUsagePage> {
     return this.#reading.get(signal);
   }

@@ -39,6 +39,7 @@ export class Merge {
   }
 
   /**
+   * Merges two values of one field or member. If they differ and can't be merged, returns `now` and reports a conflict.
    * @param path path of the field: "status.topologyZone"
    * @param name name of the field or member that contains the values
    */

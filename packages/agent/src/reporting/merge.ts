@@ -8,8 +8,8 @@ import { Merge, sortKeys } from "./merge-values.ts";
 import { byRank } from "./rank.ts";
 
 /**
- * Plugins report different values for one path. `others`: plugins that report the same field and rank below `winner`. At
- * least one of their values differs.
+ * Plugins report different values for one path. `others`: the plugins that report the same field and rank below
+ * `winner`. The value of at least one of them differs.
  */
 export type MergeConflict = Frozen<ApiAnswers["objects"][number]["conflicts"][number]>;
 

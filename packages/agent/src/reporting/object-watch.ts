@@ -49,7 +49,7 @@ export class ObjectWatch {
     const watcher = this.#options.watch({
       resource,
       fieldSelector: `metadata.name=${nodeName}`,
-      // As the responses to writes, with which the objects are compared.
+      // Parsed like the responses to writes, because the objects are compared with them.
       parse: parseExactly,
       handler: {
         onReplace: (objects) =>

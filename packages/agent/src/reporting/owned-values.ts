@@ -39,7 +39,7 @@ export function hasField({ fieldsV1 }: ManagedFieldsEntry, path: readonly string
   return fields !== undefined;
 }
 
-/** Returns the same set serialized. Equal if the sets are equal; empty if `manager` owns nothing. */
+/** Returns the set of `appliedFields` as JSON. Equal if the sets are equal; empty if `manager` owns nothing. */
 export function ownedFields(object: KubeObject, manager: string, part: ApplyPart): string {
   const fields = appliedFields(object, manager, part);
   return fields ? JSON.stringify(fields) : "";
@@ -52,7 +52,7 @@ export function ownedValues(object: KubeObject, manager: string): JsonObject {
   return values;
 }
 
-/** The same for one part. Empty if `manager` owns nothing. */
+/** Returns the values of the fields that `manager` applied in one part. Empty if it owns nothing. */
 export function appliedValues(object: KubeObject, manager: string, part: ApplyPart): JsonObject {
   const fields = appliedFields(object, manager, part);
   const selected = fields && select(object as unknown as Json, fields);
@@ -61,9 +61,10 @@ export function appliedValues(object: KubeObject, manager: string, part: ApplyPa
 
 /**
  * Selects the fields of a fieldsV1 set from a value. `f:` selects a member, `k:` a list item by its keys, `v:` an item
- * of a set, and `.` the map or list itself: https://kubernetes.io/docs/reference/using-api/server-side-apply/ A map
- * that is in the set without its members was applied empty, or is atomic. Without the schema that is not known, and the
- * members may be those of other managers: it is omitted.
+ * of a set, and `.` the map or list itself: https://kubernetes.io/docs/reference/using-api/server-side-apply/
+ *
+ * Omits a non-empty map that is in the set without its members. It was applied empty, or is atomic: without the schema
+ * this is unknown, and the members may belong to other managers.
  */
 function select(value: Json, fields: JsonObject): Json | undefined {
   const elements = Object.keys(fields).filter((element) => element !== ".");

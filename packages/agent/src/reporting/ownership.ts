@@ -31,9 +31,10 @@ export interface OwnershipLoss {
 
 /**
  * Detects changes by other clients to the agent's fields in one object. Compares the agent's managedFields entries in
- * watch events with those in the responses to its last writes, and before the first write of a part with those that were
- * read. A client that changes a field removes it from the agent's set. A write of an earlier agent process that arrives
- * late, perhaps after a withdrawal, has another set, a later time or, within the same second, other values.
+ * watch events with those in the responses to its last writes or, before the first write of a part, in the object as it
+ * was read. If another client changes a field, the API server removes it from the agent's set. If a write of an earlier
+ * agent process arrives late, perhaps after a withdrawal, the set differs, the time is later or, within the same
+ * second, the values differ.
  */
 export class Ownership {
   readonly #fieldManager: string;
@@ -48,8 +49,8 @@ export class Ownership {
   }
 
   /**
-   * Records the object as it was read before the agent's first write, and the response to each of its writes. `object` is
-   * undefined if it does not exist.
+   * Records the object as it was read before the agent's first write, or the response to one of its writes.
+   * @param object undefined if it does not exist
    */
   expect(part: ApplyPart, object: KubeObject | undefined): void {
     this.#expected.set(part, object ? this.#ownedIn(object, part) : nothing);
@@ -72,8 +73,8 @@ export class Ownership {
   }
 
   /**
-   * Returns the fields that another client changed or removed, and counts their repair. Undefined if there are none. Each
-   * change is returned once: nothing is expected of these parts until they are written again.
+   * Returns the fields that another client changed or removed, and counts their repair. Undefined if there are none.
+   * Each change is returned once: later changes to these parts are ignored until the parts are written again.
    */
   takeLoss(): OwnershipLoss | undefined {
     const parts = this.#lost();

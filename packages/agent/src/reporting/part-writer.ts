@@ -62,8 +62,8 @@ export class PartWriter {
   }
 
   /**
-   * Marks the server's state as unknown because another client, or an earlier agent process, has changed it: it may have
-   * fields of the agent that were withdrawn.
+   * Marks the server's state as unknown because another client, or an earlier agent process, has changed it. The object
+   * may have fields of the agent that were withdrawn.
    */
   contradict(): void {
     this.#written = undefined;

@@ -87,10 +87,10 @@ export class Quarantine {
   }
 
   /**
-   * Finds the plugins whose content the server rejects. Replaces the published contents one by one with the current
-   * ones, in the given order. A plugin whose content causes a rejection is quarantined. Returns the quarantined plugins.
-   * Throws the server's error if it rejects what is published: then no plugin is found to be responsible. After three
-   * such attempts in a row, the published contents are also examined one by one.
+   * Finds and quarantines the plugins whose content the server rejects. Returns their names. Replaces the published
+   * contents one by one with the current ones, in the given order; a plugin is quarantined if its replacement is
+   * rejected. If the server rejects the published contents themselves, no plugin can be held responsible: throws the
+   * server's error. At the third such attempt in a row, examines the published contents one by one, too.
    * @param tryOut performs a dry run and throws as the write would
    */
   async isolate(

@@ -5,7 +5,10 @@ import type { ReportingContext } from "./context.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { decoded } from "./report-message.ts";
 
-/** Returns the content of the endpoint's last message, and the message. Problems are counted, and logged if they changed. */
+/**
+ * Returns the content of the endpoint's last message, and the message. If the message can't be parsed, the previous
+ * fields are kept. Problems are counted, and logged if they changed.
+ */
 export function* readingMessage(
   endpoint: Endpoint,
   { policies, log, metrics }: Pick<ReportingContext, "policies" | "log" | "metrics">,

@@ -17,11 +17,12 @@ export interface ReleaseOptions extends Pick<PublishContext, "nodeName" | "field
 }
 
 /**
- * Removes from a node's object of one kind all fields that the agent's field manager applied, and deletes the object if
- * it has nothing else. Fields and taints of other clients stay, and so does an object that is empty already: nothing
- * proves whose it is. A Node is never deleted. Yields the paths of what was removed, once it is: none if the agent
- * published nothing, or if there is no such object. Idempotent, also after an error; throws `conflict` if the object
- * changed meanwhile. The agent of the node must not run, because it would restore its fields.
+ * Removes all fields that the agent's field manager applied to a node's object of one kind, and deletes the object if
+ * it has no other fields. Never deletes a Node, or an object that is already empty, because nothing proves that the
+ * agent owns it. Fields and taints of other clients stay. Yields the removed paths after their removal; in a dry run,
+ * the paths to remove. Yields nothing if the agent published nothing or the object does not exist. Idempotent, also
+ * after an error. Throws `conflict` if the object changed meanwhile. The agent of the node must not run, because it
+ * would restore its fields.
  */
 export async function* releaseObject(
   resource: ApiResource,
@@ -36,7 +37,8 @@ export async function* releaseObject(
   const owner = { manager: fieldManager, isFrozen: isFrozenTaint };
   const published = publishedBefore(live, policy, owner);
   if (!isNode && isOnlyOwn(live, owner)) {
-    // Not emptied first: if it could not be deleted then, nothing would prove the next time that it was the agent's.
+    // Deleted without removing its fields first. If the deletion of the empty object failed, nothing would prove at
+    // the next attempt that the agent owns it.
     if (!isDryRun) await deleteUnchanged(client, resource, { live, signal });
     yield* pathsOf(published);
     yield "(the whole object)";

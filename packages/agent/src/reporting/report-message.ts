@@ -5,7 +5,8 @@ import {
 import { decodeMessage } from "@nodekeeper/core/grpc";
 import type { GroupVersionKind } from "@nodekeeper/core/kube";
 
-// Ten times the number of fields that are used. Decoding 4 MiB of empty ones takes half a gigabyte and more than a second.
+// Ten times the number of fields that are used. Decoding 4 MiB of empty fields takes half a gigabyte of memory and more
+// than a second.
 const most = 10_000;
 // Field numbers in reporterplugin.v1alpha1: the contents of a response, and their fields.
 const parts = { repeated: { 1: { 2: {} } }, most, what: "contents and fields" };

@@ -24,7 +24,7 @@ export function ownTaints(live: KubeObject, { manager, isFrozen }: TaintOwner): 
   );
 }
 
-/** Returns the frozen taints among those. */
+/** Returns the frozen taints of the live object that are proven to be the agent's. */
 export function frozenTaints(live: KubeObject, { manager, isFrozen }: TaintOwner): JsonObject[] {
   const frozen = taintsOf(live as unknown as JsonObject).filter(isFrozen);
   if (frozen.length === 0) return frozen;

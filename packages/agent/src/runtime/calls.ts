@@ -43,7 +43,7 @@ export interface Call {
 // IDs have 64 characters in practice. Longer IDs of a faulty runtime are truncated in messages.
 const maxIdLength = 128;
 
-// Errors with a remedy for a runtime that does not respond.
+// IDs of errors with a documented remedy, by the error code of the failed call.
 const idsByCode: Readonly<Partial<Record<ErrorCode, ErrorId>>> = {
   unavailable: RuntimeUnreachable.id,
   deadline: RuntimeNotResponding.id,

@@ -163,8 +163,8 @@ export class CriRuntime implements Runtime, PodStatsReader, Disposable {
   }
 
   /**
-   * Closes the connections. List calls in progress fail; other calls in progress may still end. New calls
-   * fail with `stopped`.
+   * Closes the connections. List and status calls in progress fail; other calls in progress may still complete.
+   * New calls fail with `stopped`.
    */
   [Symbol.dispose](): void {
     this.#connections[Symbol.dispose]();

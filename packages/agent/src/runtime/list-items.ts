@@ -52,8 +52,8 @@ export class ListItems<Item> {
     return this.items;
   }
 
-  // Adds to the incomplete part what it needs, so that the rest of the chunk is decoded without a copy. Returns the number
-  // of bytes added.
+  // Completes the incomplete prefix or field with bytes of the chunk, so that the rest of the chunk is decoded without
+  // a copy. Returns the number of bytes added.
   #complete(chunk: Buffer, at: number): number {
     const added = Math.min(this.#needed - this.#partBytes, chunk.length - at);
     this.#keep(chunk, at, at + added);
@@ -76,7 +76,8 @@ export class ListItems<Item> {
     this.#partBytes = bytes;
   }
 
-  // Decodes the complete prefixes and fields. Returns the end of the last one, from which on `#needed` bytes are needed.
+  // Decodes the complete prefixes and fields. Returns the end of the last one. If bytes remain after it, `#needed` is
+  // set to the number of bytes needed to decode the next prefix or field.
   #take(bytes: Buffer, start: number): number {
     this.#reader.start(bytes);
     let at = start;

@@ -21,7 +21,10 @@ export interface RuntimePodsOptions {
 
 const lookupsAtOnce = 8;
 
-/** Lists pods. Containers without a listed sandbox are assigned to pods by their labels. */
+/**
+ * Lists pods. A container whose sandbox is not listed is assigned to its pod in earlier lists. If it is not known from
+ * them, its labels are read from its status.
+ */
 export class RuntimePods {
   readonly #options: RuntimePodsOptions;
   // Containers in the last list whose labels do not name a pod.

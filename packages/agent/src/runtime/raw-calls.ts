@@ -2,9 +2,9 @@ import type { ClientHttp2Session } from "node:http2";
 import { RawConnection } from "@nodekeeper/core/grpc";
 import { type Clock, codeOf, formatDuration, stopped } from "@nodekeeper/core/lib";
 
-// Lists take megabytes every second, and the gRPC library would copy each into one buffer before decoding it. Here chunks
-// are decoded as they arrive, in a fifth of the time and memory. Statuses are the most frequent calls, each of which costs
-// the library twice the CPU time. All other calls use the library.
+// Lists take megabytes every second, and the gRPC library would copy each list into one buffer before decoding it. Here
+// chunks are decoded as they arrive, which takes a fifth of the time and memory. Status calls are the most frequent
+// calls, and take twice the CPU time in the library. All other calls use the library.
 
 const WINDOW_BYTES = 8 * 1024 * 1024;
 

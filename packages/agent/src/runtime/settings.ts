@@ -12,8 +12,8 @@ const fixed = {
   ownerLookups: 50,
   ownerLookupDeadlineMs: 2_000,
   /**
-   * Number of containers and sandboxes whose pod is remembered after they are no longer listed, because events for them may
-   * follow. Enough for the drain of a full node.
+   * Number of containers and sandboxes whose pod is remembered after they are no longer listed, because events for
+   * them may follow. Enough for the drain of a full node.
    */
   rememberedOwners: 2_000,
 };

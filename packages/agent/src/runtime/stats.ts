@@ -51,7 +51,7 @@ export interface PodStatsReader {
   podStats(signal: AbortSignal): Promise<PodStats[]>;
 }
 
-/** Converts stats. Returns undefined if they have no attributes. */
+/** Converts the stats of a sandbox. Returns undefined if they have no sandbox ID or no pod UID. */
 export function podStats({ attributes, linux }: CriPodSandboxStats): PodStats | undefined {
   if (!attributes?.id || !attributes.metadata?.uid) return undefined;
   const containers = (linux?.containers ?? []).flatMap((container) => containerStats(container) ?? []);

@@ -20,8 +20,8 @@ interface Source {
   /** What distinguishes the record from others of the same kind and time. Default: the body. */
   identity?: string;
   /**
-   * A number that grows with the rows, by which those of a time without an exporter are found. Undefined if deleted rows
-   * are exported.
+   * A number that increases from row to row. Used to find the rows that were written while no exporter was running.
+   * Undefined if deleted rows are exported.
    */
   order?: string;
 }

@@ -51,8 +51,9 @@ const TRIMMED_AT_ONCE = 0.1;
  * The queue of records to export, in the state database.
  *
  * 1. A record is queued in the transaction that writes it, so no committed record is missed.
- * 2. A queued record survives the agent until `remove`. Its ID is derived from its row: it is the same if the row is queued
- *    again, because the queue was lost, or kept in memory by an agent that could not write the file.
+ * 2. A queued record persists across restarts until `remove`. Its ID is derived from its row, so it is the same if
+ *    the row is queued again because the queue was lost, or was kept in memory by an agent that could not write the
+ *    file.
  * 3. The order is that of the commits.
  * 4. Nothing is queued before `start`. Rows from before are queued by `start`, as far as they are kept.
  * 5. A trace is queued in the transaction that removes its last record, and survives the agent until `removeTraces`.
@@ -131,8 +132,8 @@ export class ArchiveStore extends Store {
   }
 
   /**
-   * Replaces the oldest records by a gap if there are too many, and a tenth more. Returns the number of records that
-   * were lost.
+   * If the queue exceeds its bounds, replaces the oldest records by a gap until it is a tenth below the bounds. Returns
+   * the number of lost records.
    */
   trim(bounds: QueueBounds, why: string): number {
     const last = this.#lastBeyond("archive_queue", "body", bounds);

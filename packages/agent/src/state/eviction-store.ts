@@ -141,7 +141,8 @@ export class EvictionStore extends Store {
     return numbered(this.database.bootDirectory.read(STATE_OF_BOOT));
   }
 
-  // The database is proven at the next start, although its state may be that of another agent.
+  // Resets the number of the state in the database, which may be another agent's. The next start considers the database
+  // proven, and would prefer this state because of its larger number.
   #discardNumber(): void {
     try {
       this.database.transaction(() => this.database.run("UPDATE eviction_state SET saves = 0"));
@@ -381,7 +382,7 @@ export class EvictionStore extends Store {
     );
   }
 
-  // The absence of deleted records must not count as evidence.
+  // Moves the start of the coverage past deleted rounds, so that their absence does not count as evidence.
   #uncover(deleted: readonly DeletedRound[]): void {
     const newest = new Map<"since" | "requests", number>();
     for (const { at, consequence } of deleted) {

@@ -21,7 +21,8 @@ export interface OpenedDatabase {
 }
 
 /**
- * Opens or creates the file. Deletes rows that cannot be read, and creates missing tables. Throws `corrupt` if pages are damaged: see `salvageFrom`.
+ * Opens or creates the file. Deletes rows that cannot be read, and creates missing tables. Throws `corrupt` if pages
+ * are damaged: see `salvageFrom`.
  */
 export function openFile(path: string, bootId: string): OpenedDatabase {
   keepPrivate(path);

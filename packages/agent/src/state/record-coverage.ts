@@ -29,7 +29,10 @@ export interface LastEnd {
   savedAt: number | undefined;
   /** Whether later writes may be missing from the database. */
   mayHaveLostCommits: boolean;
-  /** Whether an earlier agent did not close the database. If that is new, all its commits are missing. */
+  /**
+   * Whether an earlier agent did not close the database. If the database contains no coverage, all commits of that
+   * agent are missing.
+   */
   wasOpen: boolean;
   /** Whether rows of records could not be read. */
   isDamaged?: boolean;

@@ -63,8 +63,8 @@ export class SignalStore extends Store {
   }
 
   /**
-   * Writes in one transaction: changed signals and new minutes. Deletes the oldest minutes, and all signals except the
-   * `known` ones. Throws if the disk is full; nothing is changed then.
+   * Writes changed signals and new minutes in one transaction, and deletes the oldest minutes. If any signal changed,
+   * also deletes all signals except the `known` ones. Throws if the disk is full; nothing is changed then.
    */
   save(changed: readonly StoredSignal[], known: readonly number[], minutes: readonly StoredMinute[]): void {
     this.database.transaction(() => {

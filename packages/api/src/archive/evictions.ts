@@ -46,8 +46,8 @@ export const decisionAttributes = [
 type Fields = StoredRow["fields"];
 
 /**
- * Returns the evictions since a time, oldest first, from rows with `decisionFields` and `decisionAttributes`, in any order
- * and with duplicates. Those that were selected before are left out.
+ * Returns the evictions whose pods were selected at or after `since` (milliseconds since the epoch), oldest first.
+ * @param rows have `decisionFields` and `decisionAttributes`, in any order; duplicates are ignored
  */
 export function evictionsOf(rows: readonly Fields[], since: number): ArchivedEviction[] {
   const distinct = [...new Map(rows.map((row) => [row["nodekeeper.record.id"], row])).values()];

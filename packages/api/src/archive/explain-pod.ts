@@ -7,9 +7,9 @@ import {
 import { type ArchivedNode, type ArchivedRecord, recordsOf } from "./record.ts";
 
 /**
- * Explains a pod from its exported records, in their order. Returns undefined if they have neither a decision about it nor
- * its end. The same as the node's explanation, except for what is not exported: rounds without a consequence, and whether
- * an eviction is in progress.
+ * Explains a pod from its exported records, which must be in order. Returns undefined if they contain neither a
+ * decision about the pod nor its end. The result equals that of the node, except for data that is not exported: rounds
+ * without a consequence, and whether an eviction is in progress.
  */
 export function explainArchivedPod(
   uid: string,

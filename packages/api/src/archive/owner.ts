@@ -30,7 +30,10 @@ const ownedNames: Readonly<Record<string, readonly [kind: string, suffix: string
   CronJob: ["Job", "-[0-9]+"],
 };
 
-/** Returns a pattern of `nodekeeper.pod.owner` for the pods of a controller. Of a Deployment, it matches by name. */
+/**
+ * Returns a regular expression for the attribute `nodekeeper.pod.owner` of a controller's pods. For a Deployment or a
+ * CronJob, it matches ReplicaSets or Jobs whose names have the form that the controller generates.
+ */
 export function ownerPattern({ kind, name }: OwnerName): string {
   const [owned, suffix] = ownedNames[kind] ?? [kind, ""];
   return `^${owned}/${name.replaceAll(/[^A-Za-z0-9-]/g, "\\$&")}${suffix}$`;

@@ -28,8 +28,8 @@ export interface StoredRow {
 }
 
 /**
- * Reads a row. Returns why it is no record if it is none, for example because it was not exported by an agent. Rows of
- * other events are no records either.
+ * Parses a row. Returns the problem if the row is not a valid record of one of `readEvents`, for example because it was
+ * not exported by an agent.
  */
 export function readRecord({
   time,

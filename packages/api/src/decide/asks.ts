@@ -175,7 +175,10 @@ class AnswerCheck {
     return found;
   }
 
-  /** A hard threshold selects one pod (topN 1): of several named pods, the lowest-ranked one that can be evicted. */
+  /**
+   * Returns the candidates that an answer names, and refuses the other pods. A hard threshold selects one pod (topN 1):
+   * the lowest-ranked of the named pods that were offered, or of all named candidates if none was offered.
+   */
   topPods(
     answer: TopAnswer | null,
     { plugin, metType }: MetThreshold,

@@ -25,7 +25,7 @@ const MAX_CONDITIONS_PER_PLUGIN = 16;
  * 1. A condition stays until it has not been reported as met for the transition period, even if its plugin fails or
  *    disconnects. Source: kubelet `pkg/kubelet/eviction/helpers.go`, nodeConditionsObservedSince.
  * 2. Conditions are kept per plugin: if two plugins report the same name, neither clears the other's condition.
- * 3. A plugin in dry run sets no conditions.
+ * 3. A plugin in dry run sets no conditions. Conditions that it set before are cleared.
  */
 export function advanceConditions(
   input: Pick<RoundInput, "now" | "plugins" | "policy" | "state">,

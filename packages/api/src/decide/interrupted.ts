@@ -7,10 +7,10 @@ import type { PendingEviction } from "./state.ts";
  * pods observed by the first round. Pure.
  *
  * 1. An eviction whose pod is terminating has no outcome yet: it is followed to its end.
- * 2. `superseded` only if no request can have been sent, nor one of an earlier eviction of the pod. Otherwise the end of
- *    a pod is `unknown`.
- * 3. A pod that is not terminating was not evicted yet: its eviction is `withdrawn`, and the round may decide it again.
- *    A request that may have been sent can still arrive, so it is recorded as sent, and counts for the limits.
+ * 2. If the pod has ended, the outcome is `superseded` if no request can have been sent for this or an earlier eviction
+ *    of the pod. Otherwise it is `unknown`.
+ * 3. If the pod is not terminating, it was not evicted yet: the outcome is `withdrawn`, and the round may select
+ *    it again. A request that may have been sent can still arrive, so it is recorded as sent and counts for the limits.
  * @param known outcomes that are already known. Pods with a final one get no second outcome.
  */
 export function interruptedOutcomes(

@@ -7,7 +7,10 @@ import type { AgentConfiguration } from "../settings/index.ts";
  */
 export type EvictionPolicy = ValueOf<typeof policy>;
 
-/** A key of the rank. katalyst's eviction manager (pkg/agent/evictionmanager/rule) compares level, priority and scope. */
+/**
+ * A key by which pods are ranked. katalyst's eviction manager (pkg/agent/evictionmanager/rule) compares level, priority
+ * and scope.
+ */
 export type RankKeyName = EvictionPolicy["ranking"][number];
 
 /** Limits of evictions that are accepted within `windowMs`; null for no limit. */

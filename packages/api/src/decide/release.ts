@@ -49,15 +49,15 @@ const MAX_RECENT = 10_000;
  *
  * 1. An eviction is pending until it has a final outcome. Its pressures are on hold until then, until its pod is
  *    deleted, or until its deadline or the longest release has passed.
- * 2. An eviction that was sent, or may have been, counts for limits and cooldown until its window has passed, whatever
- *    its outcome. The same applies if its pod left the node before it was sent. Any other eviction that was not sent
- *    does not count. If an eviction failed or was withdrawn after a request was sent, its pod is remembered while it
- *    is on the node, because it may be selected again: see `Victim.sentBefore`.
+ * 2. An eviction counts for limits and cooldown until its window has passed, whatever its outcome. It does not count
+ *    if it failed or was withdrawn, no request of it was or may have been accepted (`sent`), and its pod is still on the
+ *    node. If a request may have been accepted, the pod is remembered while it is on the node, because it may be
+ *    selected again: see `Victim.sentBefore`.
  * 3. A pod whose eviction failed is not retried during its pause. For ten times the pause after that (at least ten
- *    minutes), it is retried only if no other pod can be evicted, so that repeated failures do not prevent the eviction
- *    of other pods.
- * 4. A pod that ended with its eviction is not evicted again, even if the round observed it before. Nor is one whose
- *    containers were stopped, in the first round after that, which may have observed it before.
+ *    minutes), it is retried only if no other pod can be evicted. Repeated failures therefore do not prevent the
+ *    eviction of other pods.
+ * 4. A pod that ended with its eviction is not evicted again, even if the round observed it before. A pod whose
+ *    containers were stopped is not evicted in the first round after that, which may have observed it before.
  * 5. An eviction that a restart of the agent interrupted and that has no outcome (see `interruptedOutcomes`) is
  *    followed.
  */

@@ -21,7 +21,8 @@ export type TaintRules = Pick<EvictionPolicy, "taintPrefix" | "taintEffects">;
 const knownEffects: readonly string[] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 // The only QoS level for which katalyst's scheduler evaluates taints of the CustomNodeResource.
 const tainableLevels: readonly string[] = ["reclaimed_cores"];
-// The name part of a qualified name: https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#syntax-and-character-set
+// The name part of a qualified name:
+// https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#syntax-and-character-set
 const namePart = /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
 
 /**

@@ -17,7 +17,8 @@ export interface ProblemGroup {
 }
 
 /**
- * Every declared error and problem. docs/errors.md is generated from it; the page loads it when it shows the first remedy.
+ * All declared errors and problems, from which docs/errors.md is generated. The page loads them when it shows the first
+ * remedy.
  */
 export const problemGroups: readonly ProblemGroup[] = [
   { title: "Configuration and policies", problems: configuration },

@@ -82,7 +82,10 @@ export function toError(error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error));
 }
 
-/** Returns the error itself if it is a NodekeeperError; otherwise one with its code and message, and it as the cause. */
+/**
+ * Returns the error itself if it is a NodekeeperError. Otherwise returns a NodekeeperError with its code and message,
+ * and the given error as the cause.
+ */
 export function toNodekeeperError(error: unknown): NodekeeperError {
   if (error instanceof NodekeeperError) return error;
   return new NodekeeperError(codeOf(error), messageOf(error), { cause: error });

@@ -1,4 +1,4 @@
-// What `kubectl nodekeeper page` sends to its page. Times are wall-clock milliseconds of the operator's machine.
+// Data that `kubectl nodekeeper page` sends to its page. Times are wall-clock milliseconds of the operator's machine.
 import type { EvictionMode } from "../decide/index.ts";
 import type { ApiAnswers } from "../openapi/index.ts";
 
@@ -9,7 +9,7 @@ export interface FleetProblem {
   message: string;
 }
 
-/** What a node's agent answered. */
+/** State of a node's agent, as of its last response. */
 export interface FleetReading {
   /** When it answered. */
   at: number;
@@ -93,7 +93,7 @@ export interface Explained {
   text: string;
 }
 
-/** What two nodes are compared by. */
+/** Properties by which two nodes are compared. */
 export interface NodeDetails {
   node: string;
   /** Versions and capacity of its Node object by their names. Empty without the right to get it. */

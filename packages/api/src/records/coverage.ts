@@ -1,8 +1,8 @@
 import type { recordCoverage, ValueOf } from "../openapi/index.ts";
 
 /**
- * Since when records are complete, and their gaps: wall milliseconds, both inclusive. A record of consequence is one of a round in which a pod was
- * selected, an eviction ended or was withdrawn, or a condition was set or cleared.
+ * Since when records are complete, and their gaps. Wall milliseconds, both inclusive. A record of consequence is one of
+ * a round in which a pod was selected, an eviction ended or was withdrawn, or a condition was set or cleared.
  */
 export type RecordCoverage = ValueOf<typeof recordCoverage>;
 

@@ -25,8 +25,8 @@ export interface ReplayedRound extends OpenQuestions {
   /** Additional pods that would have been evicted, with the reason. */
   added: (PodReference & { why: string })[];
   /**
-   * Pods that would have been evicted if no plugin were in dry run: those that only the recorded decision has, and those
-   * that only the other one has. `why` is null if limits or the ranking are the reason.
+   * Pods that would have been evicted if no plugin were in dry run, but only by the recorded decision (`missing`) or
+   * only by the other one (`added`). `why` is null if limits or the ranking are the reason.
    */
   dryRun: { missing: (PodReference & { why: string | null })[]; added: PodReference[] };
   /** Victims of both decisions, also those in dry run, whose grace period differs. */

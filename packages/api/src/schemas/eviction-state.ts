@@ -28,7 +28,10 @@ const sent = s.optional(
 );
 const acceptedAt = s.optional(s.time("When it was accepted; absent if it was not."));
 
-/** Of an eviction of a pod that was selected before: an earlier one failed or was withdrawn after a request was sent. */
+/**
+ * For an eviction of a pod that was selected before: whether an earlier eviction failed or was withdrawn after a
+ * request was sent.
+ */
 export const sentBefore = s.optional(
   s.flag(
     "Whether a request of an earlier eviction of the pod was sent, or may have been: it may still be accepted, or have been.",

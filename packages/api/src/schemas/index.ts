@@ -1,5 +1,5 @@
-// Schemas that the agent reads stored state by, and what all schemas are made of. Apart from the others, which are
-// loaded only when the OpenAPI document is requested.
+// Schemas by which the agent reads stored state, and functions that create schemas. Separate from ../openapi, which the
+// agent loads only when the OpenAPI document is requested.
 export * from "./eviction-pod.ts";
 export * from "./eviction-state.ts";
 export * from "./mismatch.ts";

@@ -93,10 +93,10 @@ export const evictionPolicySettings = live({
       "How long a pod is not evicted again after its eviction failed, for example because of a disruption budget.",
   }),
   forgetPluginAfter: duration("5m", "0s", "24h", {
-    about: "How long grace timers and conditions of a disconnected plugin are kept.",
+    about: "How long the grace timers of a disconnected plugin are kept.",
   }),
   limits: section(
-    "Maximum number of evictions within a window. Every eviction sent counts, also if it failed.",
+    "Maximum number of evictions within a window. Every eviction that was or may have been accepted counts, even if it failed.",
     {
       window: duration("10m", "1s", "24h", {
         about: "Window over which evictions are counted against the limits.",

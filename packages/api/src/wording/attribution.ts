@@ -17,8 +17,8 @@ export interface Attribution {
 }
 
 /**
- * Returns the last selection of the pod and its outcome, as far as they are recorded. A selection of a pod that had already
- * ended is skipped if an earlier eviction stopped its containers.
+ * Returns the last selection of the pod and its outcome, as far as they are recorded. If an eviction stopped the pod's
+ * containers, a later selection of the ended pod is skipped.
  */
 export function lastEvictionOf({ rounds, selectedAt }: PodExplanation): LastEviction {
   const stop = lastStopOf(rounds);
@@ -39,7 +39,8 @@ export function lastEvictionOf({ rounds, selectedAt }: PodExplanation): LastEvic
   return { chosen: isItsOwn ? chosen : undefined, outcome };
 }
 
-// Returns the eviction that stopped the containers of a pod that had ended when it was last selected. Undefined if none did.
+// Returns the eviction that stopped the pod's containers if the pod had already ended when it was last selected.
+// Undefined otherwise.
 function lastStopOf(rounds: PodExplanation["rounds"]): { id: number; outcome: EvictionOutcome } | undefined {
   const ends = rounds.flatMap(({ id, outcome }) => (outcome === null ? [] : [{ id, outcome }]));
   if (ends.at(-1)?.outcome.result !== "superseded") return undefined;
@@ -51,8 +52,10 @@ function lastStopOf(rounds: PodExplanation["rounds"]): { id: number; outcome: Ev
 /**
  * Returns whether Nodekeeper terminated the pod or is terminating it.
  *
- * 1. `nodekeeper` only if a request of the agent is recorded as accepted. Stopped containers end no pod.
- * 2. `other` only if all requests, if any, are recorded as refused, and the records cover the pod's end.
+ * 1. `nodekeeper` only if a request of the agent is recorded as accepted. Stopping containers does not end a pod.
+ * 2. `other` only if no request of the agent may have ended the pod, and the records cover its end. The coverage is
+ *    not checked if the last outcome is `superseded`, or `terminated` with `sent` false, or if no time of the end is
+ *    known.
  */
 export function attributionOf(explanation: PodExplanation): Attribution {
   const { chosen, outcome } = lastEvictionOf(explanation);
@@ -95,7 +98,8 @@ export function missingRecords(
   return gap && `records are missing between ${timeOf(gap.from)} and ${timeOf(gap.to)}: ${gap.why}`;
 }
 
-// Whether the end of a pod may follow from an eviction that ended before. Not if the containers to stop have exited.
+// Returns whether a request of an ended eviction, or of an earlier one, may have terminated the pod later. A request of
+// an eviction that succeeded, or whose containers to stop have exited, can't.
 function mayFollow({ result, sent, sentBefore, stopsContainers }: EvictionOutcome): boolean {
   if (sentBefore === true) return true;
   const haveExited = result === "terminated" || (result === "unknown" && stopsContainers);
@@ -109,8 +113,9 @@ function unknown(why = ""): Attribution {
 // Maximum time between sending a request and its execution: kube-apiserver's default --request-timeout.
 const LATE_MS = 60_000;
 
-// Covers the time from the request to delete the pod until it left the node, and the minute before if the pod had started: a
-// request that was sent during a gap may have been executed after it.
+// Returns `other` if the records cover the pod's termination, otherwise `unknown` with the reason. They must cover the
+// time from the deletion request until the pod left the node, and the minute before, but not the time before the pod
+// started: a request that was sent during a gap may have been executed after it.
 function fromCoverage(explanation: PodExplanation): Attribution {
   const { history } = explanation;
   if (history === null) return { by: "other", why: "" };

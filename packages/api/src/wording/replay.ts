@@ -54,8 +54,8 @@ export function replayLines(round: ReplayedRound): ReplayLine[] {
 }
 
 /**
- * Summarizes a replay in sentences: victims of both policies, those in dry run (empty if none), which rounds differ, and
- * which are unknown (empty if none).
+ * Summarizes a replay in sentences: the victims of both policies, those in dry run (empty if there are none), the
+ * number of rounds that differ, and the number of unknown rounds (empty if there are none).
  */
 export function replaySentences(replay: Replay) {
   const { victimsBefore, victimsAfter, dryRunBefore, dryRunAfter, differing, uncertain } = replay;

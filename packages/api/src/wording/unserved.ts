@@ -10,8 +10,8 @@ const prefixes: Partial<Record<UnservedReason, string>> = {
 };
 
 /**
- * Describes why no pod may be selected for a threshold, and which pods the plugin could not choose: "named none of 1 pod;
- * 2 pods not offered: owner limit until 2026-11-21T21:05:00.000Z", "late: deadline of 5 s exceeded".
+ * Describes why no pod may be selected for a threshold, and which pods the plugin could not choose. Examples: "named
+ * none of 1 pod; 2 pods not offered: owner limit until 2026-11-21T21:05:00.000Z", "late: deadline of 5 s exceeded".
  */
 export function unservedText(unserved: Omit<UnservedThreshold, "since">): string {
   const { reason, message } = unserved;

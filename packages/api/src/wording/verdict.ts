@@ -9,7 +9,8 @@ import { SECOND_MS, timeOf } from "./time.ts";
 export interface Verdict {
   text: string;
   /**
-   * `evicted`: by Nodekeeper. `kept`: it is running. `other`: it ended otherwise, or its eviction is still in progress.
+   * `evicted`: by Nodekeeper. `kept`: not evicted, and not known to have ended. `other`: all other cases, for example
+   * an eviction in progress, a pod that ended otherwise, or missing records.
    */
   kind: "evicted" | "kept" | "other";
 }
@@ -90,13 +91,13 @@ function openWithoutSelection(explanation: PodExplanation): Verdict {
 const NO_ROUND = "The round that selected it is not recorded.";
 const givenUp: ReadonlySet<EvictionOutcome["result"]> = new Set(["failed", "withdrawn"]);
 
-// Whether the agent's request was accepted, and the pod is gone.
+// Returns whether the agent's request was executed: the pod was deleted, or its containers were stopped.
 function isEviction({ result, sent }: EvictionOutcome): boolean {
   return result === "terminated" && sent !== false;
 }
 
-// A pod that exists and is not terminating was not evicted, whatever became of the requests. Its containers may have been
-// stopped.
+// Returns whether the pod was deleted or is terminating. If not, it was not evicted, regardless of the result of the
+// requests, but its containers may have been stopped.
 function hasLeft(history: PodExplanation["history"]): boolean {
   return history !== null && (history.leftAt !== null || history.ending.deletion !== null);
 }
@@ -135,8 +136,8 @@ function outcomeSentence(
   }
 }
 
-// An eviction without a recorded outcome is in progress while its pod exists, unless the state no longer has it: the
-// round with its outcome was not recorded.
+// Describes an eviction without a recorded outcome. It is in progress while the pod exists, unless the agent's state no
+// longer contains it: then the round with its outcome was not recorded.
 function openSentence(explanation: PodExplanation, selected: string): string {
   const { history, steps } = explanation;
   const step = steps.at(-1);
@@ -159,7 +160,8 @@ function askText({ plugin, kind, reason, asks }: Victim): string {
   return `${kind === "forced" ? `requested by ${plugin}` : `soft eviction requested by ${plugin}`}: ${reason}`;
 }
 
-// Whether the pod is gone, or why it ended is known.
+// Returns whether the pod was deleted, or the cause of its end is known. False for a finished pod that still exists if
+// its status gives no cause, and for a pod without a history.
 function hasEnded(explanation: PodExplanation): boolean {
   const { history } = explanation;
   if (history === null) return false;
@@ -193,8 +195,8 @@ function notSelected(explanation: PodExplanation): Verdict {
   return { kind: missing === undefined ? "kept" : "other", text: texts.join(" ") };
 }
 
-// An eviction may have stopped the containers of a pod that has finished. Undefined if it would be on record, or if the pod
-// has not finished.
+// Returns why the records may lack an eviction that stopped the containers of a finished pod. Undefined if the records
+// are complete, or if the pod has not finished.
 function missingUntilFinished(explanation: PodExplanation): string | undefined {
   const { history } = explanation;
   if (history?.ending.phase !== "Failed" && history?.ending.phase !== "Succeeded") return undefined;
@@ -206,7 +208,8 @@ function missingUntilFinished(explanation: PodExplanation): string | undefined {
   return missingRecords(explanation, seenAt, seenAt) ?? missingRecords(explanation, seenAt, Infinity);
 }
 
-// The absence of a recorded request proves that there was none only if the records of requests are complete.
+// Returns a qualification if the records of requests since the pod was first seen are incomplete: only complete records
+// prove that there was no request. Empty if they are complete, or if it is not known since when (`requests`).
 function recordsLimit(explanation: PodExplanation): string {
   const { history, coverage } = explanation;
   const { requests } = coverage;
@@ -216,7 +219,8 @@ function recordsLimit(explanation: PodExplanation): string {
   return gapLimit(explanation);
 }
 
-// An eviction that was not recorded may have stopped the containers of a pod that runs on.
+// Returns a qualification that names the first gap in the records since the pod was first seen. Empty if there is none.
+// An eviction that was not recorded may have stopped the containers of a pod that still exists.
 function gapLimit({ rounds, history, coverage }: PodExplanation): string {
   const from = history?.seenAt ?? rounds[0]?.at;
   const gap = from === undefined ? undefined : coverage.gaps.find(({ to }) => to >= from);

@@ -69,8 +69,8 @@ export class FrameBudget {
   }
 
   /**
-   * Counts frames that something else read since the last call, with their payload in bytes. All of them may have arrived at
-   * the same moment. Throws as `read` does.
+   * Counts frames that were read elsewhere since the last call, and their payload in bytes. They may all have arrived
+   * at once. Throws as `read` does.
    */
   take(frames: number, payload: number): void {
     this.#spend(frames - this.#gain(), payload);

@@ -52,7 +52,10 @@ const statuses: Record<ErrorCode, Status> = {
   internal: Status.INTERNAL,
 };
 
-/** Returns the gRPC error with which a service responds if its work throws. Its message is truncated to 500 characters. */
+/**
+ * Returns the gRPC error with which a service responds if its handler throws. The message is truncated to 500
+ * characters.
+ */
 export function toServerError(error: unknown): ServerError {
   // It is sent as a header, whose size is limited. grpc-js throws for half of a surrogate pair.
   const details = messageOf(error).slice(0, longestDetails).toWellFormed();

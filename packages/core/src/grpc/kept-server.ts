@@ -40,7 +40,10 @@ export interface KeptServerOptions {
 
 /** Interval of checks of the socket file without an event, if its directory can't be watched. */
 const CHECK_INTERVAL_MS = 2_000;
-/** The same if it is watched, for what causes no event, such as a mount over the directory or a renamed parent of it. */
+/**
+ * Interval of checks if the directory is watched. Detects changes that cause no event, such as a mount over the
+ * directory or a renamed parent directory.
+ */
 const WATCHED_CHECK_INTERVAL_MS = 10_000;
 const SHUTDOWN_MS = 1_000;
 const RETRY_MS = 5_000;

@@ -23,13 +23,16 @@ export const leases: ApiResource = {
 export interface LeaseTimes {
   /** How long others wait since they last saw the lease change. */
   durationMs: number;
-  /** When the holder stops, since its last successful renewal began. Shorter than `durationMs`. */
+  /** Time from the start of the last successful renewal after which the holder stops. Shorter than `durationMs`. */
   deadlineMs: number;
   /** Interval between renewals. */
   renewMs: number;
-  /** Mean interval between the looks of those that do not hold it. Any number of nodes may look. */
+  /** Mean interval between reads of the Lease by processes that do not hold it. Any number of nodes may read. */
   lookMs: number;
-  /** How long a patient process waits since it last saw the Lease change, and twice the mean interval between its looks. */
+  /**
+   * How long a patient process (see `run`) waits after it last saw the Lease change before it acquires it. The mean
+   * interval between its reads of the Lease is half of this.
+   */
   abandonedMs: number;
 }
 
@@ -46,7 +49,7 @@ export interface LeaseElectionOptions {
   random?: () => number;
 }
 
-/** Returns whether the work is done, so that nobody needs the Lease. */
+/** Work of the holder. Resolves to true if it is done and no process needs the Lease any more. */
 type Lead = (signal: AbortSignal) => Promise<boolean>;
 
 const defaultTimes: LeaseTimes = {
@@ -60,9 +63,10 @@ const RETRY_MS = 2_000;
 const CALL_DEADLINE_MS = 5_000;
 
 /**
- * Elects one of many processes by a Lease, by the rules of client-go's leader election: a holder is replaced only after
- * the others have not seen its Lease change for its whole duration, measured by their own monotonic clocks, and it stops
- * before that. No two processes hold the Lease at a time while their monotonic clocks run at the same speed.
+ * Elects one of many processes by a Lease, following the rules of client-go's leader election. A process replaces the
+ * holder only if it has not seen the Lease change for the Lease's whole duration, measured by its own monotonic clock.
+ * The holder stops before that. Two processes never hold the Lease at the same time if their monotonic clocks run at
+ * the same speed.
  */
 export class LeaseElection {
   readonly #options: LeaseElectionOptions;
@@ -77,21 +81,28 @@ export class LeaseElection {
     this.#times = options.times ?? defaultTimes;
   }
 
-  /** Who held the Lease when it was last read. Undefined if nobody did, or it has not been read. */
+  /**
+   * Identity of the holder when the Lease was last read or acquired. Undefined if nobody held it, before the first
+   * read, and after this process released or lost the Lease until it is read again.
+   */
   get holder(): string | undefined {
     return this.#holder;
   }
 
-  /** Why the Lease could not be read or acquired last time; undefined if it could, or another process has it. */
+  /**
+   * Why the last attempt to read or acquire the Lease failed, or the error of `lead`. Undefined before the first
+   * attempt, if the last one succeeded, or if another process holds the Lease.
+   */
   get problem(): string | undefined {
     return this.#problem;
   }
 
   /**
-   * Runs `lead` while the Lease is held, and takes part in the election otherwise, until the signal aborts. The signal of
-   * `lead` aborts when the Lease may be lost. When `signal` aborts, the Lease is released once `lead` has ended, so that
-   * another process need not wait for its duration. If `lead` returns true, nobody needs the Lease, and it is deleted.
-   * @param isPatient whether to create no Lease, and to take it only if no other process has held it for `abandonedMs`
+   * Runs `lead` while the Lease is held, and takes part in the election otherwise, until the signal aborts. Never
+   * rejects: if `lead` fails, the error is logged and the election continues. The signal passed to `lead` aborts when
+   * the Lease may be lost. When `signal` aborts, the Lease is released after `lead` has ended, so that another process
+   * does not have to wait until it expires. If `lead` returns true, the Lease is no longer needed and is deleted.
+   * @param isPatient whether to never create the Lease, and to acquire it only if unchanged for `abandonedMs`
    */
   async run(lead: Lead, signal: AbortSignal, isPatient = false): Promise<void> {
     const { clock, log, name } = this.#options;
@@ -154,7 +165,7 @@ export class LeaseElection {
       return false;
     }
     const seconds = Number(spec.leaseDurationSeconds);
-    // Never less than its holder keeps to, whatever the Lease says.
+    // Never shorter than this process's own setting, even if the Lease states a shorter duration.
     const leastMs = isPatient ? this.#times.abandonedMs : this.#times.durationMs;
     const durationMs = Math.max(Number.isFinite(seconds) ? seconds * 1_000 : 0, leastMs);
     return now - this.#seen.at >= durationMs;
@@ -216,8 +227,8 @@ export class LeaseElection {
   }
 
   /**
-   * Renews until it succeeds, or it is too late. Aborts the scope in time, even if an answer is missing. Returns undefined
-   * if the lease is lost, or the scope was aborted.
+   * Renews the Lease, retrying until it succeeds. At `until`, aborts the scope, even if a request is in progress.
+   * Returns undefined if the Lease is lost or the scope was aborted.
    * @param until monotonic milliseconds
    */
   async #renew(
@@ -254,8 +265,9 @@ export class LeaseElection {
     }
   }
 
-  // The answer to an earlier renewal may have been lost, or another client has edited the Lease. Returns "none" if it is
-  // not held. An update of a deleted Lease conflicts, too, because it has a UID.
+  // Reads the Lease after a conflict. Returns it if this process still holds it: the response to an earlier renewal may
+  // have been lost, or another client has edited the Lease. Returns "none" if it does not, and undefined if the Lease
+  // can't be read. An update of a deleted Lease conflicts, too, because it has a UID.
   async #reread(signal?: AbortSignal): Promise<KubeObject | "none" | undefined> {
     const { client, identity, name, namespace } = this.#options;
     try {
@@ -267,8 +279,8 @@ export class LeaseElection {
   }
 
   /**
-   * Releases the Lease, or deletes it if nobody needs it. Only if it is certainly held: on failure, the others wait for its
-   * duration.
+   * Releases the Lease, or deletes it if `isDone`. Does nothing after `until`, because the Lease may no longer be held.
+   * A failure is logged. The other processes then wait for the duration of the Lease.
    * @param until monotonic milliseconds
    */
   async #free(lease: KubeObject, until: number, isDone: boolean, isReread = false): Promise<void> {

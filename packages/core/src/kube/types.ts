@@ -241,11 +241,12 @@ export interface ServerVersion {
   platform: string;
 }
 
-/** The client returned by `createKubeClient`: calls for all modules, and those for watchers, commands and the preflight. */
+/** The client that `createKubeClient` returns. Adds the calls for watchers, commands and the preflight. */
 export interface KubeApiClient extends KubeClient {
   /**
-   * Calls `visit` with each object of a list that may be too large for memory: `list` refuses more than 64 MiB, this keeps
-   * one page. If the continue token expires, the list is restarted and `visit` is called with the same objects again.
+   * Calls `visit` with each object of a list. Keeps only one page in memory, so the list may exceed the 64 MiB to
+   * which `list` is limited. If the continue token expires, the list is restarted and `visit` is called with the same
+   * objects again.
    */
   visit(resource: ApiResource, visit: (object: KubeObject) => void, options?: ListOptions): Promise<void>;
   /**

@@ -7,9 +7,9 @@ export interface BackoffOptions {
   jitter?: number;
   /**
    * Replaces `jitter` for requests that all nodes of a cluster retry against one server. Each length of delay is used
-   * twice: first a random fraction of it, then all of it. Clients that failed simultaneously are thereby spread evenly
-   * over the delay and remain spread. When the server recovers, it receives less than three times the mean rate of
-   * requests in its first seconds, regardless of how long it was unavailable.
+   * twice: first a random fraction of it, then all of it. Afterwards, `maxMs` is repeated. Clients that failed
+   * simultaneously are thereby spread evenly over the delay and remain spread. When the server recovers, it receives
+   * less than three times the mean rate of requests in its first seconds, regardless of how long it was unavailable.
    */
   isOfFleet?: boolean;
   /**

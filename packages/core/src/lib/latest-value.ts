@@ -45,8 +45,8 @@ export class LatestValue<T> {
   }
 
   /**
-   * Returns the latest value with a number above `seen`, waiting if necessary. Rejects with the failure if its number is
-   * above `seen` and there is no such value, or with the signal's reason.
+   * Returns the latest value if its number is above `seen`; otherwise waits for a newer one. Rejects with the failure
+   * if its number is above `seen` and there is no such value, and with the signal's reason if the signal aborts.
    */
   async after(seen: number, signal: AbortSignal): Promise<Numbered<T>> {
     for (;;) {

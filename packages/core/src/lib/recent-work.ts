@@ -2,8 +2,8 @@ import type { Clock } from "./clock.ts";
 import { SharedWork } from "./shared-work.ts";
 
 /**
- * Does work once per period for all callers and reuses its result. The work has its own deadline. An aborted caller does
- * not affect the others. Errors are not cached.
+ * Runs work once per period for all callers and reuses its result. The work must have its own deadline, because it is
+ * not aborted with its callers. Errors are not cached.
  */
 export class RecentWork<T> {
   readonly #clock: Clock;

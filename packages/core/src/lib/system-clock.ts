@@ -14,10 +14,10 @@ interface PendingTimer {
 }
 
 /**
- * Creates a clock of the operating system. Its timers of two seconds or more fire up to 250 ms late, together with the
- * first other timer of the clock that fires in this time: a wake-up of an idle process takes more CPU time than most
- * callbacks. Timers that fire together call back in the order of their due times, as if each had its own wake-up, but in
- * the asynchronous context of one of them.
+ * Creates a clock of the operating system. Timers of two seconds or more fire up to 250 ms late, together with the
+ * first other timer of the clock that fires within that time, because waking an idle process takes more CPU time than
+ * most callbacks. The callbacks of timers that fire together run in the order of their due times, as if each had its
+ * own wake-up, but in the asynchronous context of one of them.
  */
 export function createSystemClock(): Clock {
   const withSlack = new Set<PendingTimer>();
@@ -39,8 +39,8 @@ export function createSystemClock(): Clock {
     monotonic: () => performance.now(),
     after(ms, callback) {
       const due = performance.now() + Math.max(ms, 0);
-      // setTimeout counts whole milliseconds of a different clock and may fire up to 2 ms early. For long delays, another
-      // millisecond is added, so that the timer does not fire early and wake the process twice.
+      // setTimeout counts whole milliseconds of a different clock and may fire up to 2 ms early. Long delays are
+      // extended by a millisecond, so that the timer does not fire early and wake the process twice.
       const lateMs = ms >= SLACK_FROM_MS ? SLACK_MS : ms >= LONG_DELAY_MS ? 1 : 0;
       const arm = (leftMs: number) =>
         setTimeout(wakeUp, Math.min(Math.ceil(leftMs) + lateMs, LONGEST_DELAY_MS));

@@ -223,8 +223,8 @@ function placeAt(lines: LineCounter, offset: number): Place {
 }
 
 /**
- * The node that each alias refers to: the last one before it with its anchor. `unusable` is the first alias without an
- * anchor or within the node of its own anchor, both of which the parser accepts, or the first one beyond the bound.
+ * Resolves each alias to the last node before it with its anchor. `unusable` is the first alias that has no anchor, is
+ * within the node of its own anchor, or exceeds the maximum number of aliases. The parser accepts the first two.
  */
 function resolveAliases(document: Document): {
   targets: Map<Alias, Node>;

@@ -5,8 +5,8 @@ import type { Row, Value } from "./exports.ts";
 const FORMULA = /^\s*[=+\-@＝＋－＠\t\r\n]/;
 
 /**
- * Returns rows as CSV (RFC 4180) with a header. Texts are always quoted, and one that a spreadsheet would take for a formula has an
- * apostrophe before it.
+ * Returns rows as CSV (RFC 4180) with a header. Texts are always quoted. A text that a spreadsheet would interpret as a
+ * formula is prefixed with an apostrophe.
  */
 export function csvOf(rows: readonly Row[]): string {
   const columns = [...new Set(rows.flatMap((row) => Object.keys(row)))];

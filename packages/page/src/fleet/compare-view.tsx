@@ -89,7 +89,7 @@ interface InputProps {
   onChange(node: string): void;
 }
 
-/** A name of a node, which is taken once it is one. */
+/** An input for a node's name. Calls `onChange` once the text is one of `names`. */
 function NodeInput({ label, value, names, onChange }: InputProps) {
   const [typed, setTyped] = useState(value);
   const isUnknown = typed !== "" && !names.includes(typed);

@@ -2,7 +2,10 @@ import type { FoundPod } from "@nodekeeper/api/fleet";
 import { addressOf } from "../address.ts";
 import { shown } from "../text.ts";
 
-/** A link to the page of a node's agent, in a tab of its own because it has its own navigation. @param view its fragment */
+/**
+ * A link to the page of a node's agent. Opens in a separate tab, because that page has its own navigation.
+ * @param view fragment of the page's address
+ */
 export function NodeLink({ node, view = "", text = node }: { node: string; view?: string; text?: string }) {
   return (
     <a href={`nodes/${encodeURIComponent(node)}/${view}`} target="_blank" rel="noopener noreferrer">

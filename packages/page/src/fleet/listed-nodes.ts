@@ -71,8 +71,8 @@ export function byName(nodes: Iterable<FleetNode>): FleetNode[] {
 }
 
 /**
- * Returns the nodes that match a filter, sorted by a key ("-key": descending). Equal ones keep their order. Nodes that are
- * gone are found by text, and else only on request: there may be many.
+ * Returns the nodes that match a filter, sorted by a key ("-key": descending). Nodes with equal keys keep their order.
+ * Nodes that are gone are included only if the filter has a text or selects them, because there may be many.
  */
 export function listNodes(
   nodes: readonly FleetNode[],
@@ -116,7 +116,7 @@ export interface Totals {
   read: number;
   silent: number;
   problems: number;
-  /** Of the nodes whose agents have answered the last time they were asked. Undefined if there is none. */
+  /** Counts only nodes whose agent responded to the last request. Undefined if there are none. */
   pressure: number | undefined;
   evicted: number | undefined;
   versions: readonly (readonly [version: string, count: number])[];

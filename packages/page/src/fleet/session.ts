@@ -1,6 +1,6 @@
 /**
- * Exchanges the token of the printed link for the path of the page, and goes there. Returns why that is impossible;
- * undefined if the browser is on its way.
+ * Exchanges the token of the printed link for the path of the page, and navigates there. Returns why that failed;
+ * undefined if the navigation has started.
  */
 export async function openSession(fragment: string): Promise<string | undefined> {
   const token = /^#token=([\w-]+)$/.exec(fragment)?.[1];

@@ -7,7 +7,7 @@ export interface Asked<T> {
   problem?: string;
 }
 
-/** Asks the local server, and again whenever the question changes. Undefined: nothing is asked. */
+/** Requests a path of the local server, and again if the path or query changes. Without a query, does nothing. */
 export function useAsked<T>(path: string, query: Readonly<Record<string, string>> | undefined): Asked<T> {
   const key = query && JSON.stringify([path, query]);
   const [known, setKnown] = useState<{ key: string | undefined; asked: Asked<T> }>({

@@ -20,8 +20,9 @@ const MOST = 50;
 const BOUNDARY = /[^a-z\d]/;
 
 /**
- * Finds the items whose name and note have all words of a text, ignoring case. A name that is the text comes first, then those
- * that begin with it, that have it at the start of a part, and that have it; equal ones keep their order.
+ * Returns the items whose name, kind and note contain all words of a text, ignoring case: at most 50. Names equal to
+ * the text come first, then names that begin with it, have it at the start of a part, contain it, or do not. Equally
+ * ranked items keep their order.
  */
 export function findItems(all: readonly Item[], text: string): Found {
   const wanted = text.trim().toLowerCase();

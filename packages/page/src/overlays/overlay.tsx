@@ -7,7 +7,10 @@ interface Props {
   children: ComponentChildren;
 }
 
-/** A modal dialog above the view. Escape, its button and a click beside it close it; the focus returns to where it was. */
+/**
+ * A modal dialog above the view. Escape, its button and a click outside of it close it. The focus then returns to the
+ * previous element.
+ */
 export function Overlay({ title, onClose, children }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   // Before the effects of its content, which may move the focus.

@@ -8,8 +8,8 @@ import type { Known } from "./known.ts";
 const id = "search-results";
 
 /**
- * A search over everything that the page knows, by the combobox pattern of the ARIA Authoring Practices Guide: the field keeps
- * the focus, the arrow keys move in the list, Enter opens.
+ * A search over everything that the page knows, following the combobox pattern of the ARIA Authoring Practices Guide:
+ * the focus stays in the field, the arrow keys move within the list, and Enter opens an item.
  */
 export function Search({ live }: { live: Live }) {
   const input = useRef<HTMLInputElement>(null);

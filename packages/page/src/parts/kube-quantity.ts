@@ -19,7 +19,7 @@ export function amountText(resource: string, amount: number): string {
 }
 
 /**
- * Formats a quantity as it is in an object: "24684096Ki" of memory as "23.5 GiB", "4" CPUs as "4". Undefined if it is not a
+ * Formats a quantity of an object: "24684096Ki" of memory as "23.5 GiB", "4" CPUs as "4". Undefined if it is not a
  * quantity.
  */
 export function quantityText(resource: string, quantityOf: unknown): string | undefined {

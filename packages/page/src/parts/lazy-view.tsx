@@ -6,8 +6,9 @@ const RELOADED_AT = "nodekeeper.reloadedAt";
 const RELOAD_INTERVAL_MS = 30_000;
 
 /**
- * A view, or a part of the page, whose code is loaded when it is first opened or by `preload`. If loading fails, the view
- * shows the error and its remedy, and the page is reloaded once the agent is connected, because browsers may cache the failure of a module.
+ * A view, or a part of the page, whose code is loaded when it is first opened or by `preload`. If loading fails, the
+ * view shows the error and its remedy, and the page is reloaded once the agent is connected, because browsers may cache
+ * the failure of a module.
  */
 export function lazyView<Props extends Pick<ViewProps, "live">>(
   load: () => Promise<ComponentType<Props>>,

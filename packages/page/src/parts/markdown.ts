@@ -1,7 +1,7 @@
 import { shown } from "../text.ts";
 
-// What begins markup within a line. "_" begins none within a word, so that "shared_cores" stays as it is. On GitHub, one "~"
-// strikes text through as two do.
+// Characters that begin markup within a line. "_" begins none within a word, so "shared_cores" is not escaped. On
+// GitHub, one "~" strikes text through, as two do.
 const MARKUP = /[\\`*[<|~]|(?<!\w)_|_(?!\w)|&(?=#?\w+;)/g;
 const LONGEST = 1_000;
 

@@ -1,9 +1,9 @@
 import { cutName } from "../text.ts";
 
 /**
- * A name, a long one cut in the middle: a namespace before it is kept whole, and so is its end, which tells the pods of an owner
- * apart. The middle is only drawn as "…": it is read by screen readers and copied, drawn
- * with the focus, and in the tooltip.
+ * A name. A long name is cut in the middle: the namespace and the end of the name, which distinguishes the pods of an
+ * owner, are kept. The middle is only drawn as "…": screen readers read it, it is copied, and it is shown on focus and
+ * in the tooltip.
  */
 export function Name({ text }: { text: string }) {
   const { start, middle, end } = cutName(text);

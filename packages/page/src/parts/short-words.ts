@@ -16,7 +16,7 @@ export function isShort(content: ComponentChildren): boolean {
   return text !== undefined && text.length <= MOST_CHARACTERS;
 }
 
-/** Returns the text of a content; undefined if only a component in it knows it. */
+/** Returns the text of a content. Undefined if it includes a component that renders its own text. */
 function textOf(content: ComponentChildren): string | undefined {
   if (typeof content === "string" || typeof content === "number") return String(content);
   if (Array.isArray(content)) {

@@ -16,8 +16,8 @@ const HEIGHT = 100;
 const MINUTE_MS = 60_000;
 
 /**
- * A signal over a day: observed values as steps, the threshold dashed, hatched where there is no reading. The arrow keys
- * and the pointer read it; the same is below in words.
+ * A signal over a day: observed values as steps, the threshold as a dashed line, and hatching for times without a
+ * reading. The arrow keys and the pointer select a reading, which is shown below in words.
  */
 export function SignalPlot({ signal, day, range, isNamed = false }: Props) {
   const box = useRef<HTMLDivElement>(null);

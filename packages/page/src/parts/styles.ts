@@ -1,4 +1,7 @@
-/** Resolves with a module once the stylesheet of the same name is loaded too. Rejects if the agent does not send one of them. */
+/**
+ * Resolves with a module once it and the stylesheet of the same name are loaded. Rejects if the agent does not send one
+ * of them.
+ */
 export async function withStyles<Module>(name: string, module: Promise<Module>): Promise<Module> {
   const link = document.createElement("link");
   link.rel = "stylesheet";

@@ -36,7 +36,7 @@ interface Props {
   isNarrow?: boolean;
 }
 
-/** A table, which can be exported as it is shown. On a narrow screen, each row becomes a block with the column titles. */
+/** A table that can be exported as shown. On a narrow screen, each row becomes a block with the column titles. */
 export function Table({ label, columns, rows, sorting, isNarrow = false }: Props) {
   const table = useRef<HTMLTableElement>(null);
   useExport(label.split(/[,;]/, 1)[0], () =>

@@ -34,9 +34,9 @@ interface ReadProps {
 }
 
 /**
- * Returns what `read` resolves with. Reads immediately, and again whenever `version` changes: one read at a time, at most
- * one per two seconds. If `key` or `most` changes, a read in progress is aborted; until the next one ends, the previous
- * value is returned if the key is the same.
+ * Returns the value that `read` resolves with. Reads immediately, and again whenever `version` changes: one read at a
+ * time, at most one every two seconds. If `key` or `most` changes, a read in progress is aborted. Until the next read
+ * ends, the previous value is returned if the key is unchanged.
  */
 export function useRead<T>(
   { key, version, most }: ReadProps,

@@ -32,8 +32,8 @@ export interface DevClusterOptions {
   workloads?: readonly Workload[];
   /**
    * Settings of the agent (see docs/configuration.md of the package `nodekeeper`). Merged into those of the cluster:
-   * live eviction, rounds every second, no cooldown, no limits, and no in-tree plugins, so that only the plugins under test
-   * have an effect.
+   * live eviction, rounds every second, no cooldown, no limits, and no in-tree plugins. Only the plugins under test
+   * therefore have an effect.
    */
   settings?: AgentSettings;
   /** Path of the agent's program. Default: the command of the installed package `nodekeeper`. */

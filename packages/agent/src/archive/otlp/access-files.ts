@@ -27,7 +27,11 @@ async function contentOf(path: string): Promise<string | undefined> {
 
 const HEADER = /^([A-Za-z0-9!#$%&'*+.^_`|~-]+)\s*:\s*([\t\x20-\x7e]*)$/;
 
-/** Parses lines of "Name: value". Lines that start with "#" are comments. Throws `invalid`, without the line's value. */
+/**
+ * Parses lines of "Name: value" and returns the values by name in lower case. Empty lines and lines that start with "#"
+ * are ignored. Throws `invalid`, naming the file and the line number but not the line's text.
+ * @param path path of the file, for messages
+ */
 export function headersOf(text: string, path: string): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const [at, line] of text.split("\n").entries()) {

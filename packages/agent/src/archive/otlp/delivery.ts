@@ -1,4 +1,4 @@
-/** What became of a request, by the rules of OTLP. */
+/** Result of an export request. */
 export type Delivery =
   | {
       kind: "accepted";
@@ -9,7 +9,7 @@ export type Delivery =
     }
   /** The same request may be accepted later. */
   | { kind: "unavailable"; message: string; retryAfterMs: number }
-  /** The receiver refuses the agent, not the records: a wrong token or protocol, or a failure of its own. */
+  /** The receiver rejected the agent rather than the records (wrong token or protocol), or failed itself. */
   | { kind: "denied"; message: string }
   /** The receiver has no service for the signal, or none at this path. */
   | { kind: "unsupported"; message: string }

@@ -14,7 +14,8 @@ const IDENTITY = 0;
 const GZIP = 2;
 const MOST_ANSWER_BYTES = 64 * 1024;
 const RETRY_INFO = "google.rpc.RetryInfo";
-// https://opentelemetry.io/docs/specs/otlp/#failures: the retryable ones, with the failures of a proxy.
+// Retryable status codes of OTLP: https://opentelemetry.io/docs/specs/otlp/#failures. RESOURCE_EXHAUSTED is handled
+// separately.
 const unavailable: ReadonlySet<Status> = new Set([
   Status.CANCELLED,
   Status.DEADLINE_EXCEEDED,
@@ -25,14 +26,17 @@ const unavailable: ReadonlySet<Status> = new Set([
 ]);
 const refused: ReadonlySet<Status> = new Set([Status.INVALID_ARGUMENT, Status.FAILED_PRECONDITION]);
 
-/** When the first request after `timeMs` checks the connection, and how long it waits. */
+/**
+ * gRPC keepalive, in milliseconds. The first request after `timeMs` pings the server. The connection is closed if there
+ * is no response within `timeoutMs`.
+ */
 export interface Keepalive {
   timeMs: number;
   timeoutMs: number;
 }
 
-// A connection that was dropped without notice, for example by a load balancer, must not fail more than one request. The
-// server counts pings without a request in between as abuse.
+// A connection that was dropped silently, for example by a load balancer, must fail at most one request. Pings are sent
+// only with requests, because servers treat pings without a request in between as abuse.
 const KEEPALIVE: Keepalive = { timeMs: 30_000, timeoutMs: 5_000 };
 
 const services = { logs: exportOf(LogsServiceDefinition), traces: exportOf(TraceServiceDefinition) };
@@ -110,7 +114,7 @@ function exportOf({ fullName }: { fullName: string }): { export: Bytes } {
   };
 }
 
-// Of grpc-go, grpc-java and grpc-js, for a message beyond the receiver's limit.
+// Error texts of grpc-go, grpc-java and grpc-js for a message that exceeds the receiver's limit.
 const tooLarge = /larger than|exceeds maximum|too large/i;
 
 function deliveryOf(error: unknown, retryAfterMs: number | undefined): Delivery {
@@ -119,7 +123,8 @@ function deliveryOf(error: unknown, retryAfterMs: number | undefined): Delivery 
   const { code, details } = error;
   const message = shortened(`${Status[code]}: ${details}`);
   if (unavailable.has(code)) return { kind: "unavailable", message, retryAfterMs: retryAfterMs ?? 0 };
-  // The code of a rate limit, too, which names no delay in some gateways: only the text tells them apart.
+  // Either a rate limit or a message that is too large. Some gateways send no delay with a rate limit, so only the text
+  // distinguishes them.
   if (code === Status.RESOURCE_EXHAUSTED)
     return retryAfterMs === undefined && tooLarge.test(details)
       ? { kind: "tooLarge", message }
@@ -128,7 +133,8 @@ function deliveryOf(error: unknown, retryAfterMs: number | undefined): Delivery 
   return { kind: refused.has(code) ? "refused" : "denied", message };
 }
 
-// Undefined if the receiver asked for none.
+// Returns the delay that the receiver requested by RetryInfo, in milliseconds. Undefined if it requested none or the
+// details can't be decoded.
 function retryDelayOf(trailer: Metadata): number | undefined {
   const bytes = trailer.get("grpc-status-details-bin");
   if (!(bytes instanceof Uint8Array)) return undefined;

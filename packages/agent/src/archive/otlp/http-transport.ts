@@ -20,9 +20,10 @@ export interface TransportOptions extends AccessFiles {
 const MOST_ANSWER_BYTES = 64 * 1024;
 const IDLE_MS = 60_000;
 const PROTOBUF = "application/x-protobuf";
-// https://opentelemetry.io/docs/specs/otlp/#otlphttp-response: the retryable ones.
+// Retryable status codes of OTLP (https://opentelemetry.io/docs/specs/otlp/#otlphttp-response), and 408.
 const unavailable: ReadonlySet<number> = new Set([408, 429, 502, 503, 504]);
-// Of a collector, which says why in protobuf. Another answer may come from a server that is no collector.
+// The collector can't process the records, and states the reason in protobuf. A response that is not protobuf may come
+// from a server that is not a collector.
 const refused: ReadonlySet<number> = new Set([400, 422]);
 const TOO_LARGE = 413;
 const NOT_FOUND = 404;

@@ -3,7 +3,10 @@ import { ExportTraceServiceResponse } from "@nodekeeper/core/gen/opentelemetry/v
 import { messageOf } from "@nodekeeper/core/lib";
 import { type Delivery, type OtlpRequest, shortened } from "./delivery.ts";
 
-/** Returns what a successful response in protobuf says. The request is accepted also if it can't be read. */
+/**
+ * Returns the result that a successful protobuf response reports. If the response can't be decoded, the request still
+ * counts as accepted.
+ */
 export function acceptedBy(body: Uint8Array, signal: OtlpRequest["signal"]): Delivery {
   try {
     const { rejected, errorMessage } = partialSuccessOf(body, signal);

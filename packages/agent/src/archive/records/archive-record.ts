@@ -24,7 +24,7 @@ export interface ArchiveRecord {
   traces?: readonly (readonly Span[])[];
 }
 
-/** A record without what the queue adds. */
+/** A record without an ID, and with a body that is not yet serialized. */
 export type RecordContent = Omit<ArchiveRecord, "id" | "body"> & { body: unknown };
 
 /** Identifies an eviction: its pod, and the time of the round that selected it. */

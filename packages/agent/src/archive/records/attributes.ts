@@ -1,7 +1,10 @@
 import type { EvictionPod, PodReference } from "@nodekeeper/api/decide";
 import type { Attributes } from "./archive-record.ts";
 
-/** The attributes of records, with what they mean. Those of pods and nodes are OpenTelemetry's conventions for Kubernetes. */
+/**
+ * Attributes of exported records, with their descriptions. Those named `k8s.*` follow OpenTelemetry's semantic
+ * conventions for Kubernetes.
+ */
 export const attributeTexts = {
   "k8s.pod.uid": "UID of the pod.",
   "k8s.pod.name": "Name of the pod.",

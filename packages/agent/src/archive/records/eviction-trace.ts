@@ -73,7 +73,7 @@ export function evictionTrace(ended: EndedEviction): Span[] {
   ];
 }
 
-// The wall clock may be stepped back in between.
+// Returns a span. It never starts after its end, even if the wall clock was set back in between.
 function spanOf(eviction: EvictionId, name: string, from: number, to: number): Span {
   return {
     traceId: traceIdOf(eviction),

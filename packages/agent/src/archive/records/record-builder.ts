@@ -46,15 +46,15 @@ export class RecordBuilder {
     this.#hasTraces = hasTraces;
   }
 
-  /** Forgets what was built, to build it again. */
+  /** Resets the state kept between rounds. Must be called before rows are built again. */
   restart(): void {
     this.#rounds = new RoundRecords();
   }
 
   /**
-   * Returns the records of a queued one: none if all of a round was exported before. Undefined if what it refers to is no
-   * longer kept. Pass them in their order. Yields to the event loop after each round that is decoded, which takes a few
-   * milliseconds if it has a thousand pods.
+   * Returns the records of a queued row. Empty if everything in a round was exported before. Undefined if the row's
+   * data is no longer kept or can't be read. Must be called in queue order. Yields to the event loop after each decoded
+   * round; decoding one with a thousand pods takes a few milliseconds.
    */
   async build(queued: QueuedRecord): Promise<ArchiveRecord[] | undefined> {
     const { id: sequence, record, kind, key } = queued;
@@ -77,7 +77,8 @@ export class RecordBuilder {
     return built && [whole(built)];
   }
 
-  // Of a pod that is selected again in the round that records the end of its eviction, the record is about the new one.
+  // Adds the traces of the pod's evictions that ended in the round. If the round selected the pod again, the record
+  // itself is about the new eviction.
   async #traced(record: ArchiveRecord, uid: string, round: RoundRecord): Promise<ArchiveRecord> {
     if (!this.#hasTraces) return record;
     const outcomes = round.input.outcomes.filter((one) => one.uid === uid && isFinal(one));
@@ -143,7 +144,7 @@ export class RecordBuilder {
   }
 }
 
-// Who terminated it is in the decisions about it, which may be exported later.
+// Describes the end of a pod without stating who terminated it: the decisions that show this may be exported later.
 function endOf(pod: NodePod): string {
   return endingText(pod, { by: "unknown", why: "" });
 }

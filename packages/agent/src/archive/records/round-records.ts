@@ -9,12 +9,13 @@ import { hardRefusals } from "../../eviction/index.ts";
 import type { EvictionId, RecordContent } from "./archive-record.ts";
 import { type DeclaredAttributes, podAttributes } from "./attributes.ts";
 
-// Rounds in which nothing happens are not recorded. After this period, a refusal may have ended in between.
+// Rounds in which nothing happens are not recorded. If the previous recorded round is older than this, a repeated
+// refusal is exported again, because it may have ended in between.
 const LONGEST_PAUSE_MS = 5 * 60_000;
 
 /**
- * Builds the records of rounds: one per pod that a decision with a consequence concerns, and one per condition that was set
- * or cleared. Pass the rounds in their order.
+ * Builds the records of rounds: one for each pod with a decision that has a consequence, and one for each condition
+ * that was set or cleared. Rounds must be passed in order.
  */
 export class RoundRecords {
   /** Refusals and withdrawals of the last round. */
@@ -87,7 +88,8 @@ interface Result {
   attributes?: DeclaredAttributes;
 }
 
-// Of a pod that is selected in the round that records the end of its last eviction, the selection.
+// Returns the result to record for a pod. If the round records the end of the pod's last eviction and selects it again,
+// this is the selection.
 function resultOf({ victim, outcome, withdrawals, refusals }: ExplainedRound): Result {
   if (victim) {
     const { plugin, scope, reason } = victim;

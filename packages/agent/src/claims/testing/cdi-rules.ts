@@ -1,4 +1,5 @@
-// The JSON schema of CDI 1.1.0 (schema/defs.json) and the rules of its Go package, read independently of the agent's code.
+// The JSON schema of CDI 1.1.0 (schema/defs.json) and the rules of its Go package, implemented independently of the
+// agent's code.
 
 /** Returns problems, among them the version that a field needs as "needs 1.1.0". */
 type Rule = (value: unknown, path: string) => string[];
@@ -131,7 +132,10 @@ const file = fields({
   },
 });
 
-/** Returns what a container runtime with CDI 1.1.0 would refuse in a file, and whether its version is not the lowest. */
+/**
+ * Returns the problems for which a container runtime with CDI 1.1.0 would reject a file. A version that is not the
+ * lowest possible is a problem, too.
+ */
 export function cdiProblems(spec: { cdiVersion: string; devices: { name: string }[] }): string[] {
   const found = file(spec, "spec");
   const problems = found.filter((problem) => !problem.startsWith(NEEDS));

@@ -60,7 +60,10 @@ class StatusServer {
   }
 }
 
-/** Returns agents that write the status of prepared claims with these names, with the device nic-0, to a simulated API server. */
+/**
+ * Sets up a `ClaimWorld`, a simulated API server, and prepared claims with these names, each with the device nic-0. The
+ * returned `start` runs an agent that writes the status of their devices.
+ */
 export async function setUp(names: readonly string[]) {
   const world = new ClaimWorld();
   const records = world.records();
@@ -91,7 +94,7 @@ export async function setUp(names: readonly string[]) {
   return { world, records, server, clock, claims, start };
 }
 
-/** Returns a driver's report of the device nic-0 of a claim. */
+/** Returns the status of a claim's device nic-0, as its driver reports it. */
 export const entry = ({ uid }: ClaimReference, more: DeepPartial<DeviceStatus> = {}): DeviceStatus =>
   DeviceStatus.fromPartial({ claimUid: uid, device: "nic-0", ...more });
 /** Lets everything happen that needs no time. */

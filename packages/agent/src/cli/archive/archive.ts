@@ -28,14 +28,14 @@ const CLUSTER = "k8s.cluster.name";
 
 /** Evictions of several nodes. */
 export interface ArchivedEvictions {
-  /** Of the stores. */
+  /** URLs of the archive's stores, separated by commas. */
   archive: string;
   evictions: ArchivedEviction[];
-  /** What the list lacks, in sentences. */
+  /** Why the list may be incomplete, in sentences. */
   notes: string[];
 }
 
-/** A node of which the archive has records, and the times of the first and the last one. */
+/** A node with records in the archive, and the times of the first and last record, milliseconds since the epoch. */
 export interface ArchivedSpan {
   node: string;
   oldest: number;
@@ -44,11 +44,11 @@ export interface ArchivedSpan {
 
 export interface ArchivedNodes {
   nodes: ArchivedSpan[];
-  /** What the list lacks. */
+  /** Why the list may be incomplete. Without trailing periods. */
   problems: string[];
 }
 
-/** The pod that a query means, and others that it fits. */
+/** The pod that a query selects, and the other pods that match it. */
 export interface MeantPod {
   query: PodQuery;
   pod: FoundPod;
@@ -58,8 +58,8 @@ export interface MeantPod {
 }
 
 /**
- * Answers from the exported records of all nodes, also of those that are gone. Rejects with `unavailable` if no store
- * answers.
+ * Queries the exported records of all nodes, including deleted nodes. All methods reject with `unavailable` if no store
+ * responds.
  */
 export class Archive {
   readonly #rows: StoredRows;
@@ -68,7 +68,7 @@ export class Archive {
     this.#rows = rows;
   }
 
-  /** Returns the pod that is meant. Throws `notFound`, and `invalid` if several clusters have one. */
+  /** Returns the pods that match a query. Throws `notFound`, and `invalid` if they are from several clusters. */
   async find(query: PodQuery): Promise<MeantPod> {
     const { pods, isCut } = await findPods(this.#rows, query);
     const [pod, ...others] = pods;
@@ -77,7 +77,7 @@ export class Archive {
     return { query, pod, others, isCut };
   }
 
-  // Names are of one cluster.
+  // Throws `invalid` if records are from several clusters, because names are unique only within a cluster.
   #checkCluster(what: string, found: readonly { cluster: string }[]): void {
     const clusters = [...new Set(found.map(({ cluster }) => cluster))].sort();
     if (clusters.length < 2) return;
@@ -130,7 +130,7 @@ export class Archive {
     return { answer, source: this.#source(archived, notes) };
   }
 
-  /** Returns the evictions since a time, milliseconds since the epoch, and what is missing. */
+  /** Returns the evictions since a time (milliseconds since the epoch), and why the list may be incomplete. */
   async evictions(selection: Pick<Selection, "node" | "where">, since: number): Promise<ArchivedEvictions> {
     const fields = [...decisionAttributes, ...decisionFields].map(quoted).join(", ");
     const pipes = [
@@ -156,7 +156,8 @@ export class Archive {
   }
 
   /**
-   * Returns the nodes that the archive has records of, and what is missing. Throws `invalid` if they are of several clusters.
+   * Returns the nodes with records in the archive, and why the list may be incomplete. Throws `invalid` if the records
+   * are from several clusters.
    */
   async nodes(): Promise<ArchivedNodes> {
     const pipe = `stats by ("k8s.node.name", "${CLUSTER}") min(_time) oldest, max(_time) newest | limit ${MOST_NODES}`;
@@ -166,7 +167,7 @@ export class Archive {
       rows.map((row) => ({ cluster: row[CLUSTER] ?? "" })),
     );
     const spans = new Map<string, ArchivedSpan>();
-    // Of each store.
+    // Several stores may return a row for the same node.
     for (const { "k8s.node.name": node = "", ...times } of rows) {
       const [oldest, newest] = [Date.parse(times.oldest ?? ""), Date.parse(times.newest ?? "")];
       if (node === "" || !Number.isFinite(oldest) || !Number.isFinite(newest)) continue;
@@ -181,7 +182,11 @@ export class Archive {
     return { nodes: [...spans.values()], problems: [...cut, ...this.#rows.problems] };
   }
 
-  /** Returns what the archive has of a node; undefined if it has nothing. @param cluster empty for none, undefined for any */
+  /**
+   * Returns the time span of a node's records in the archive, and the gaps in them; undefined if there are no records.
+   * Throws `invalid` if the records are from several clusters.
+   * @param cluster empty: records without a cluster name; undefined: any cluster
+   */
   async #node(name: string, cluster?: string): Promise<ArchivedNode | undefined> {
     const pipe = `stats by ("${CLUSTER}") min(_time) oldest, max(_time) newest`;
     const where: Record<string, string> = cluster === undefined ? {} : { [CLUSTER]: cluster };
@@ -207,7 +212,8 @@ export class Archive {
     return { name, oldest, newest, gaps };
   }
 
-  // What could not be read may be about any pod of the node: it proves nothing that there is no record of an eviction.
+  // Adds unread records as gaps. They may concern any pod of the node, so a missing record does not prove that there
+  // was no eviction.
   #withUnread(node: ArchivedNode): ArchivedNode {
     const { oldest, newest } = node;
     const unread = this.#rows.unread.map(({ from, why }) => ({
@@ -233,7 +239,11 @@ export class Archive {
   }
 }
 
-/** Returns what to know about the choice of a pod, in sentences. @param seenAt since when it is known to have existed */
+/**
+ * Returns notes on how the pod was chosen, in sentences: other pods of the same controller, and whether the pod existed
+ * at the time of the query.
+ * @param seenAt when the pod was first seen, milliseconds since the epoch; undefined if unknown
+ */
 export function notesOf({ query, pod, others, isCut }: MeantPod, seenAt: number | undefined): string[] {
   const { at } = query;
   const notes: string[] = [];

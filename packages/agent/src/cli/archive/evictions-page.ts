@@ -21,7 +21,7 @@ const colours: Readonly<Record<ReturnType<typeof isEvicted>, Colour>> = {
   unknown: "yellow",
 };
 
-/** `kubectl nodekeeper evictions`. Throws `invalid` without an archive, for it alone has the records of all nodes. */
+/** `kubectl nodekeeper evictions`. Throws `invalid` without an archive: only it has the records of all nodes. */
 export async function evictionsCommand(
   archive: Archive | undefined,
   { node, namespace, since: text, by, output: format }: Options,

@@ -9,7 +9,7 @@ export interface OwnedPods {
   owner: OwnerName;
 }
 
-/** Which pod is meant. */
+/** Selects a pod: by name, by UID, or as a pod of a controller. */
 export interface PodQuery {
   pod: PodName | OwnedPods;
   /** Only pods of this node. */
@@ -18,7 +18,7 @@ export interface PodQuery {
   at?: number | undefined;
 }
 
-/** A pod that the archive has a decision about, or its end. Times are milliseconds since the epoch. */
+/** A pod with a decision about it, or its end, in the archive. Times are milliseconds since the epoch. */
 export interface FoundPod {
   uid: string;
   name: string;
@@ -33,8 +33,9 @@ export const MOST_PODS = 1_000;
 const KEYS = ["k8s.pod.uid", "k8s.pod.name", "k8s.node.name", "k8s.cluster.name"] as const;
 
 /**
- * Returns the pods that are meant: first the one to explain, then the others, last records first. `isCut`: earlier
- * pods may have been left out.
+ * Returns the pods that match a query: the pod to explain, then the others by their last record, newest first. The pod
+ * to explain is the one with the earliest last record at or after `at`; if there is none, the one with the newest record.
+ * `isCut`: earlier pods may have been left out.
  */
 export async function findPods(
   rows: StoredRows,
@@ -61,7 +62,7 @@ export async function findPods(
   };
 }
 
-/** What the archive must have of a pod to explain it. */
+/** Names of the records of decisions and pod ends. The archive can explain a pod if it has one of either. */
 export const ofPods = ["nodekeeper.eviction.decision", "nodekeeper.pod.ended"] as const;
 
 function selectionOf(pod: PodQuery["pod"]): Selection {

@@ -9,7 +9,7 @@ const FIELDS = [
   ...["nodekeeper.schema.version", "nodekeeper.pod.owner"],
 ];
 
-/** What to select. Times are milliseconds since the epoch. */
+/** Selects records. Omitted fields match all records. Times are milliseconds since the epoch. */
 export interface Selection {
   events?: readonly ReadEvent[];
   node?: string | undefined;
@@ -22,7 +22,7 @@ export interface Selection {
 
 /** Records that were selected. */
 export interface SelectedRecords {
-  /** In their order, each once. */
+  /** Oldest first, without duplicates. */
   records: ArchivedRecord[];
   /** Whether there are more: the oldest are left out. */
   isCut: boolean;
@@ -36,7 +36,7 @@ export class StoredRows {
   readonly #stores: readonly VictoriaLogs[];
   readonly #attributes: Readonly<Record<string, string>>;
   readonly #problems = new Map<string, string>();
-  /** Start of the time of which records may be missing, by reason. */
+  /** The time since which records may be missing, milliseconds since the epoch, by reason. */
   readonly #unread = new Map<string, number>();
   #malformed = 0;
 
@@ -46,13 +46,13 @@ export class StoredRows {
     this.#attributes = attributes;
   }
 
-  /** What the answers lack, in sentences. */
+  /** Why results may be incomplete: stores that failed and records that can't be read. Without trailing periods. */
   get problems(): string[] {
     const more = this.#malformed > MOST_NAMED ? [`${this.#malformed} records can't be read in total`] : [];
     return [...this.#problems.values(), ...more];
   }
 
-  /** Since when records may be missing in the answers, milliseconds since the epoch, and why. */
+  /** Reasons why records may be missing in results. `from`: since when, milliseconds since the epoch. */
   get unread(): { from: number; why: string }[] {
     return [...this.#unread].map(([why, from]) => ({ from, why }));
   }
@@ -71,7 +71,7 @@ export class StoredRows {
     return { records: isCut ? newest(records, limit) : records, isCut };
   }
 
-  /** Returns the rows that a pipe of LogsQL makes of what is selected, of all stores. Throws as `records`. */
+  /** Returns the rows of a query with the LogsQL pipe `pipe`, at most `limit` per store. Throws as `records`. */
   async rows(selection: Selection, pipe: string, limit: number): Promise<LogsRow[]> {
     return (await this.#ask(`${this.#filter(selection)} | ${pipe}`, limit)).flat();
   }
@@ -102,7 +102,7 @@ export class StoredRows {
     const record = readRecord({ time, event, body, fields: row });
     if (!("problem" in record)) return [record];
     if (++this.#malformed <= MOST_NAMED) this.#problems.set(record.problem, record.problem);
-    // A gap is recorded after it.
+    // The record of a gap is written after the gap, so its time does not show when the gap began.
     const from = event === "nodekeeper.gap" ? 0 : Date.parse(time) || 0;
     this.#unread.set(MALFORMED, Math.min(from, this.#unread.get(MALFORMED) ?? from));
     return [];

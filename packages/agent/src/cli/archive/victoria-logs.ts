@@ -13,17 +13,17 @@ const LONGEST_PROBLEM = 300;
 export type LogsRow = Readonly<Record<string, string>>;
 
 export interface VictoriaLogsOptions extends AccessFiles {
-  /** Of the store, with the path that the query API has behind a proxy. */
+  /** URL of the store, with the path prefix of the query API if it is behind a proxy. */
   url: string;
 }
 
-/** Reads logs of a VictoriaLogs, by its HTTP API. */
+/** Client of the HTTP query API of one VictoriaLogs server. */
 export class VictoriaLogs {
   readonly url: string;
   readonly #options: VictoriaLogsOptions;
   readonly #url: URL;
 
-  /** Throws `invalid` for a URL that is not of HTTP, or has a user or a query. */
+  /** Throws `invalid` if the URL is not http or https, or has a user, password, query or fragment. */
   constructor(options: VictoriaLogsOptions) {
     this.#options = options;
     this.url = options.url;
@@ -31,8 +31,9 @@ export class VictoriaLogs {
   }
 
   /**
-   * Returns the rows that a query selects: the newest `limit`. Deadline: 60 s. Throws `unavailable` if the store does not
-   * answer, and the store's message if it refuses the query.
+   * Returns the newest `limit` rows that match a query. Deadline: 60 s. Throws `unavailable` if the store does not
+   * respond or rejects the query. For a rejected query, the message contains the HTTP status and the first line of the
+   * store's response.
    */
   async query(query: string, limit: number): Promise<LogsRow[]> {
     const body = Buffer.from(new URLSearchParams({ query, limit: String(limit) }).toString());

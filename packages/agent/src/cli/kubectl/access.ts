@@ -91,7 +91,7 @@ export class ClusterAccess implements AgentAccess {
     return options.node === undefined ? this.#cluster(options) : undefined;
   }
 
-  /** Returns what the page of all nodes is made of. */
+  /** Returns the data source of the page of all nodes. */
   pageSource(options: Options): PageSource {
     const namespace = () => this.defaultNamespace(options);
     return clusterSource({

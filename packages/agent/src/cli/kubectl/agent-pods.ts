@@ -72,8 +72,9 @@ export async function findAgents(
   return [...byNode].map(([node, pods]) => agentOf(node, pods)).sort((a, b) => (a.node < b.node ? -1 : 1));
 }
 
-// During a rolling update, a node may have two agent pods. A pod of the default namespace comes before a pod of another one,
-// whose users may have given it the agents' labels. Without one, no namespace comes before another.
+// Returns the agent of a node. During a rolling update, a node may have two agent pods: running pods take precedence,
+// then pods that are not being deleted, then newer pods. Pods in the default namespace take precedence over pods in
+// other namespaces, whose users may have set the agents' labels. Other namespaces are not ordered.
 function agentOf(node: string, pods: readonly Pod[]): AgentPod {
   const [newest] = [...pods].sort(
     (a, b) =>

@@ -86,9 +86,9 @@ function withHint(pod: PodName, { answer, source }: Sourced<PodExplanation>): So
 }
 
 /**
- * Returns the agents' answer, or that of the archive if they have none. Throws the agents' error if the archive has none
- * either.
- * @param fromArchive gets why no agent answered, in sentences
+ * Returns the agents' answer; if they have none, the archive's answer. If both fail, throws an error with the code of
+ * the agents' error and both messages. An `invalid` error of either is thrown unchanged.
+ * @param fromArchive called with the reasons why no agent answered, in sentences; empty if no agent has a record
  */
 export async function orArchived<T>(
   fromAgents: () => Promise<T>,

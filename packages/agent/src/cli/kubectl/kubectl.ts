@@ -42,8 +42,8 @@ export class Kubectl {
 
   /**
    * Runs kubectl and returns its standard output. Its prompts and warnings go to standard error. Deadline: 2 min.
-   * Throws `notFound`, `forbidden` or `unauthenticated` if kubectl reports these, `unavailable` for other errors, and
-   * `exhausted` if the output is too long.
+   * Throws `notFound`, `forbidden` or `unauthenticated` if kubectl reports these, `notFound` if kubectl can't be
+   * started, `deadline`, `exhausted` if the output is too long, and `unavailable` for all other errors.
    */
   async run(args: readonly string[]): Promise<string> {
     const child = this.#start(args);

@@ -7,10 +7,10 @@ import type { FleetAnswer } from "../fleet.ts";
 const MOST_NAMED = 5;
 
 /**
- * Returns the most recent one if pods of the same name were on several nodes, with notes that name the others and the
- * nodes whose agents did not answer. Throws `notFound` if no agent has a record of the pod, `unavailable` if an agent that
- * did not answer may have one.
- * @param isByName whether the pod was given by its name, which others may have had
+ * Returns the explanation of the most recent pod if pods of the same name were on several nodes. The notes name the
+ * other nodes, and the nodes whose agents did not answer. Throws `notFound` if no agent has a record of the pod, and
+ * `unavailable` if an agent that did not answer may have one.
+ * @param isByName whether the pod was specified by name, which several pods may have had
  */
 export function newestOf(
   answers: readonly FleetAnswer<PodExplanation>[],

@@ -43,7 +43,7 @@ export interface EvictionStatus {
   dryRunEvicted: string[];
   /** Records of the last hour that are missing, in sentences. */
   missing: string[];
-  /** Taints and conditions currently set. */
+  /** The taints of each condition that is currently set, or its name if it has no taints. */
   conditions: string[];
 }
 

@@ -131,7 +131,8 @@ function oneOf(bench: Bench): AllocatedDevice {
   return bench.allocated(bench.streamed()[0]!);
 }
 
-// Each claim gets an error or a valid answer, is unprepared, and the driver serves afterwards.
+// Prepares and unprepares each claim and checks that the driver still serves. PrepareDevices may fail, but must not
+// time out or return an invalid response. Returns in words how many claims were refused.
 async function survives(bench: Bench, claims: readonly PrepareDevicesRequest[]): Promise<string> {
   let refused = 0;
   using held = await HeldConnection.open(bench.socket);
@@ -158,7 +159,8 @@ async function survives(bench: Bench, claims: readonly PrepareDevicesRequest[]):
       : `${refused} of ${claims.length} refused`;
 }
 
-// A process that has crashed may have been started again. A call makes sure that the end of a connection has arrived.
+// Throws unless the driver still serves, and by the same process: a crashed one may have been restarted. The call
+// ensures that the end of the held connection has been received.
 async function checkSurvived(bench: Bench, held: HeldConnection): Promise<void> {
   await bench.checkServes();
   if (!held.isOpen)

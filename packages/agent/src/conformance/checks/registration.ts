@@ -27,7 +27,7 @@ const streams: Readonly<Record<string, string>> = {
   [DeviceHealthReportDefinition.name]: "WatchDeviceHealth",
   [DeviceStatusReportDefinition.name]: "WatchDeviceStatus",
 };
-// Calls that tell a driver all there is.
+// Methods that pass a driver the complete list of its allocations or problems.
 const notices: Readonly<Record<string, string>> = {
   [DeviceBindingDefinition.name]: "ReportAllocations",
   [DriverFeedbackDefinition.name]: "ReportProblems",
@@ -98,7 +98,8 @@ interface Service {
   name: string;
 }
 
-// A package stands for the stream of devices.
+// Splits a supported version into package and service. A package alone means DeviceDriver, the stream of devices.
+// Returns undefined if it is not a service of the contract.
 function partsOf(version: string): Service | undefined {
   const contract = contractOf([version, version.slice(0, version.lastIndexOf("."))]);
   if (contract === undefined) return undefined;
@@ -107,7 +108,7 @@ function partsOf(version: string): Service | undefined {
   return optional.some((each) => each.name === name) ? { contract, name } : undefined;
 }
 
-// Whether it is served well is checked by other rules.
+// Returns whether the driver implements the service. Other rules check its behavior.
 async function isServed(bench: Bench, { contract, name }: Service): Promise<boolean> {
   const service = `${contract}.${name}`;
   const stream = streams[name];
@@ -120,7 +121,7 @@ async function isServed(bench: Bench, { contract, name }: Service): Promise<bool
       });
       await watch.after(0, ANSWER_MS);
     } else {
-      // Does not reach the driver's function, so it may be called whatever the driver serves.
+      // A malformed request is rejected before the driver's handler runs, so the call has no side effects.
       await callOnce(bench, `${service}/${notices[name] ?? "UnprepareDevices"}`, malformedRequest);
     }
     return true;

@@ -128,7 +128,8 @@ export const statusCheck: Check = {
   },
 };
 
-// Also the names of devices that are quarantined would be in the first message, but not here: they have a rule of their own.
+// Returns the names of all devices in the first and the latest message, as "<pool>/<device>". Includes quarantined
+// devices, because another rule checks whether devices are valid.
 async function deviceNames({ devices, pools }: Bench): Promise<Set<string>> {
   const latest = devices ? (await devices.after(0, 0)).value : pools;
   const checked = [...(pools?.pools ?? []), ...(latest?.pools ?? [])];
@@ -139,7 +140,7 @@ async function deviceNames({ devices, pools }: Bench): Promise<Set<string>> {
   ]);
 }
 
-// As the agent refuses it.
+// Returns why a status is invalid, by the rules of the agent. Undefined if it is valid.
 function problemOf(
   driver: string,
   status: DeviceStatus,

@@ -6,8 +6,9 @@ import type { Watch } from "../watch.ts";
 export const FIRST_MESSAGE_MS = 10_000;
 
 /**
- * Throws `RuleBroken` unless another stream has the same state as a known one, by parts of the state: name to content. The
- * state may change meanwhile: differences count if they last.
+ * Throws `RuleBroken` if another stream does not have the same state as a known one. The state may change meanwhile, so
+ * only differences that persist count.
+ * @param partsOf returns the parts of a message to compare: content by name
  */
 export async function checkSame<T>(
   bench: Bench,

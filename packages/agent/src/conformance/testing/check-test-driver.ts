@@ -20,8 +20,8 @@ export interface Trouble {
 }
 
 /**
- * Serves a driver and runs the suite. Time passes at a fraction of its usual speed, so that no deadline is missed on a busy
- * machine, unless the driver hangs.
+ * Serves a driver and runs the suite. Unless the driver hangs, the clock is slower than real time, so that no
+ * deadline is missed on a busy machine.
  */
 export async function checkTestDriver(
   change: (trouble: Trouble) => Partial<DriverParts>,

@@ -1,6 +1,6 @@
 import { connect, createServer, type Socket } from "node:net";
 
-/** In front of a driver: its connections can be closed as by a process that ends and is started again. */
+/** A proxy for a driver. Can close all connections, as if the driver's process had been restarted. */
 export class DriverProxy {
   readonly #sockets = new Set<Socket>();
   readonly #server;

@@ -96,7 +96,7 @@ function goodParts(): DriverParts {
   };
 }
 
-/** Serves a driver on a unix socket: one that keeps the contract, but for the parts that are given. */
+/** Serves a driver on a unix socket. The driver keeps the contract, except for the given parts. */
 export async function serveTestDriver(path: string, changed: Partial<DriverParts>): Promise<Server> {
   const parts = { ...goodParts(), ...changed };
   const server = createServer();

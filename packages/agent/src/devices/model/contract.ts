@@ -1,6 +1,7 @@
 /**
- * Packages of proto/nodekeeper/devices, the most recent first. A driver registers with those that it serves. Each has
- * everything of the next, with the same numbers, so that the messages of all are read as those of the first.
+ * Packages of proto/nodekeeper/devices, most recent first. A driver registers with the packages that it serves. Each
+ * package is a superset of the older ones, with the same field numbers, so the messages of all packages are decoded as
+ * those of the most recent one.
  */
 const contracts = ["nodekeeper.devices.v1alpha2", "nodekeeper.devices.v1alpha1"] as const;
 

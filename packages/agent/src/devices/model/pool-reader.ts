@@ -47,8 +47,8 @@ interface Refusal {
 
 /**
  * Reads the messages of one driver, one after another. Nearly all devices are unchanged since the previous message: if
- * only some bytes of a pool differ, only the devices there are decoded and checked again. A device that cannot be decoded
- * is quarantined, as an invalid one is.
+ * only some bytes of a pool differ, only the devices in that range are decoded and checked again. A device that cannot
+ * be decoded is quarantined, as an invalid one is.
  */
 export class PoolReader {
   readonly #options: PoolReaderOptions;

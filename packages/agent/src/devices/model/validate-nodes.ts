@@ -41,7 +41,7 @@ export function problemOfPoolNodes(
   return undefined;
 }
 
-/** Checks the nodes of a device: one setting in a pool where each device has its own, none otherwise. */
+/** Checks the node settings of a device: exactly one in a pool with per-device node selection, otherwise none. */
 export function checkNodesOfDevice(
   { nodeName, nodeSelector, allNodes }: Device,
   perDeviceNodeSelection: boolean,

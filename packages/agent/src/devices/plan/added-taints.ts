@@ -19,7 +19,7 @@ export interface TaintReasons extends Pick<AddedTaints, "byDevice"> {
   readonly isStuck: boolean;
 }
 
-/** Taint of devices whose driver is disconnected: pods on them could not start. */
+/** Taint of devices whose driver is disconnected, unresponsive or stuck: pods that use them could not start. */
 export const disconnectedTaint: DeviceTaint = {
   key: "nodekeeper.dev/driver-disconnected",
   effect: "NoSchedule",

@@ -3,8 +3,9 @@ import type { PoolPlan } from "./plan.ts";
 import { nameSuffix, poolKey, sliceName } from "./slice-names.ts";
 
 /**
- * Plans the first slice of a pool that has none yet. Readers wait for the others, because it announces at least two. If
- * the pool turns out to have another number of slices, `planSlices` raises its generation.
+ * Plans the first slice of a large pool that has no slices yet. The slice announces all slices of the pool, at least 8
+ * (`headSizeOf`), so readers wait for the others. If the pool turns out to have another number of slices, `planSlices`
+ * raises its generation.
  */
 export function planFirstSlice(driver: string, nodeName: string, { pool, slices }: PoolHead): PoolPlan {
   const { name, fields, devices } = pool;

@@ -8,8 +8,8 @@ export interface GatedField {
   feature: Feature;
   /**
    * Whether claims would be allocated the device on different terms than its driver reports if the field is dropped:
-   * despite a taint, without its binding conditions, on no particular node, without counting what it consumes, or entirely
-   * instead of a share.
+   * despite a taint, without its binding conditions, on no particular node, without counting what it consumes, or
+   * entirely instead of a share.
    */
   isUnsafe: boolean;
 }

@@ -20,8 +20,8 @@ export interface ModelPlan {
 
 /**
  * Plans one slice per model, as the kubelet 1.30 does: a slice that already holds a model stays, the others are reused
- * for the remaining models, and surplus slices are deleted. Equal models get one slice each; there the kubelet creates
- * a new slice at every sync.
+ * for the remaining models, and surplus slices are deleted. Unlike the kubelet, which creates a new slice at every sync
+ * if models are equal, it plans one slice for each of them.
  */
 export function planModels({ driver, nodeName, models, stored }: ModelPlanInput): ModelPlan {
   const free = new Map<string, StoredModel[]>();

@@ -7,7 +7,7 @@ import { Sessions } from "./session.ts";
 import { SliceSync } from "./slice-sync.ts";
 import type { ClusterPoolsOf } from "./status.ts";
 
-/** What a holder of a driver's lease has open. */
+/** The parts that run while the agent holds a driver's Lease. */
 interface Term {
   queue: WorkQueue;
   sessions: Sessions;
@@ -24,14 +24,14 @@ interface Candidacy {
 const LOOK_MS = 1_000;
 
 /**
- * Publishes pools beyond the node for the drivers that the setting `devices.clusterPools.drivers` names. The agents on all
- * nodes whose drivers report such pools elect one of them by a Lease for each driver.
+ * Publishes pools beyond the node for the drivers in the setting `devices.clusterPools.drivers`. For each driver, the
+ * agents on all nodes whose driver reports such pools elect one of them, by a Lease.
  *
  * 1. If the holder stops, is killed, or steps down without its driver, the next holder takes over its slices.
  * 2. A pool is removed if the holder's driver is connected and no longer reports it.
  * 3. The holder stops writing before another agent can be elected.
- * 4. The Lease exists while there may be slices. If no agent has held it for long, one whose driver reports no such pools
- *    takes it, deletes the driver's slices that agents published, and deletes the Lease.
+ * 4. The Lease exists while there may be slices. If no agent has held it for a long time, an agent whose driver reports
+ *    no such pools takes it, deletes the driver's slices that agents published, and deletes the Lease.
  */
 export class ClusterPools implements Runnable {
   readonly name = "cluster-pools";
@@ -86,7 +86,8 @@ export class ClusterPools implements Runnable {
     };
   }
 
-  // Takes part in the election while the driver is present, patiently if it reports no pools beyond the node.
+  // Takes part in the election while the driver is present. If the driver reports no pools beyond the node, takes only
+  // a Lease that no agent has held for long: see `isPatient` of `LeaseElection.run`.
   async #stand(name: string, candidacy: Candidacy, signal: AbortSignal): Promise<void> {
     const { clock } = this.#context;
     while (!signal.aborted) {
@@ -110,7 +111,8 @@ export class ClusterPools implements Runnable {
     }
   }
 
-  // A holder whose driver no longer reports any deletes their slices first.
+  // Returns whether the candidacy continues. A holder whose driver no longer reports pools beyond the node deletes
+  // their slices first.
   #isCurrent(name: string, candidacy: Candidacy, isPatient: boolean): boolean {
     const driver = this.#drivers.get(name);
     if (!driver?.isPresent || !this.#isSupported()) return false;

@@ -52,8 +52,8 @@ export interface SyncContext extends DeviceContext {
 export const EVERY_DRIVER = "";
 
 /**
- * Returns how long a driver must be disconnected or unresponsive before its devices are tainted, in milliseconds. If the
- * agent prepares no claims, they never are: the driver may still serve its own plugin to the kubelet.
+ * Returns how long a driver must be disconnected or unresponsive before its devices are tainted, in milliseconds.
+ * Infinity if the agent prepares no claims, because the driver may still serve its own plugin to the kubelet.
  */
 export function taintDelayOf({ taintDelay, kubeletPlugin }: DeviceSettings): number {
   return kubeletPlugin.enabled ? taintDelay : Number.POSITIVE_INFINITY;

@@ -39,7 +39,7 @@ export class DriverFeedback {
     return this.#present.slice(0, this.#claims.length);
   }
 
-  /** Sets what is wrong with the driver's devices now. */
+  /** Sets the current problems of the node's pools: devices, slices and fields that are not published as reported. */
   set(findings: DeviceFindings): void {
     const problems = deviceProblems(findings);
     if (this.#devices && isDeepStrictEqual(problems, this.#devices)) return;
@@ -55,7 +55,7 @@ export class DriverFeedback {
     this.#update();
   }
 
-  /** Sets what is refused now of the driver's answers and reports about claims. */
+  /** Sets the currently refused parts of the driver's answers and reports about claims. */
   setClaims(problems: readonly DriverProblem[]): void {
     const claims = bounded(problems);
     if (isDeepStrictEqual(claims, this.#claims)) return;

@@ -7,7 +7,7 @@ import {
 import { droppedText } from "@nodekeeper/api/wording";
 import type { DeviceFindings } from "./device-news.ts";
 
-/** What the agent does not publish or accept as a driver reported it. */
+/** A part of a driver's reports or answers that the agent does not publish or accept. */
 export interface DriverProblem {
   errorId: ErrorId;
   message: string;

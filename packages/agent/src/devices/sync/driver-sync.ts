@@ -98,7 +98,10 @@ export class DriverSync {
     return this.#question === question ? Math.max(0, this.#askAt - now) : 0;
   }
 
-  /** @param isRefused whether the server refused to answer, so that it is asked again after a delay that grows */
+  /**
+   * Records the features to omit for this driver, as found by a feature query.
+   * @param isRefused whether the server refused to answer; the query is then repeated after an increasing delay
+   */
   asked(question: string, without: ReadonlySet<Feature>, isRefused: boolean, now: number): void {
     this.#question = question;
     this.#without = without;

@@ -89,7 +89,10 @@ export class Driver {
     return this.#standing.current;
   }
 
-  /** Whether it is registered, streams, answers and is untainted, so that its last report is current. */
+  /**
+   * Whether its last report is current: it is registered and responds, its stream is open or was ended by the driver,
+   * it is not withdrawn, and no taint of the agent applies to all its devices.
+   */
   get isPresent(): boolean {
     const { isRegistered, unresponsive, state } = this.standing;
     const isStreaming = state === "streaming" || state === "ended";
@@ -109,7 +112,8 @@ export class Driver {
   }
 
   /**
-   * Whether it is tainted: disconnected or unresponsive for the taint delay, or not registered since the agent's start.
+   * Whether its devices are tainted because it was disconnected or unresponsive for the taint delay, or has not
+   * registered since the agent's start. Other reasons for taints do not count.
    */
   get isMissing(): boolean {
     return this.#isMissing;
@@ -151,8 +155,9 @@ export class Driver {
   }
 
   /**
-   * Sets the taints that the agent adds to its devices if the server stores taints; undefined if there are none. Returns
-   * whether they changed.
+   * Sets the taints that the agent adds to its devices if the server stores taints. Returns whether they changed.
+   * @param isMissing the new value of `isMissing`
+   * @param added undefined if there are none
    */
   setTaints(isMissing: boolean, added: AddedTaints | undefined): boolean {
     const isChanged = this.#addedTaints !== added;
@@ -172,7 +177,8 @@ export class Driver {
 
   /**
    * Decodes the last message if it is not decoded yet. A large message takes many turns of the event loop.
-   * @param onHead receives the head of its first pool as `PoolReader.steps` does, if the agent adds nothing to its devices
+   * @param onHead receives the head of its first pool, as in `PoolReader.steps`, if the agent adds nothing to its
+   * devices
    */
   async read(turns: LoopTurns, onHead?: (head: PoolHead) => void): Promise<void> {
     while (!this.#isRead || this.#reading) {
@@ -243,7 +249,10 @@ export class Driver {
     return checked && this.#part(isBeyond).of(checked);
   }
 
-  /** The features that the devices of its pools of the node, or of those beyond it, need. */
+  /**
+   * Returns the features that its pools of the node, or those beyond it, need for their fields, counter sets and
+   * devices. Empty before the first message.
+   */
   features(isBeyond: boolean): readonly Feature[] {
     const checked = this.reportedPart(isBeyond);
     if (!checked) return [];

@@ -51,7 +51,7 @@ export class Drivers implements PluginHandler {
   readonly #superseded = new Set<Promise<void>>();
   readonly #wipes = new Map<string, Timer>();
   readonly #taints: DriverTaints;
-  // Those that have any; also of drivers that are not registered.
+  // Problems with claims, by driver. Only drivers that have any, registered or not.
   readonly #claimProblems = new Map<string, readonly DriverProblem[]>();
   readonly #registered = new WakeableSleep();
   #isStartupOver = false;

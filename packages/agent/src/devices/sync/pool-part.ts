@@ -15,7 +15,7 @@ export class PoolPart<Desired> {
     this.#isBeyond = isBeyond;
   }
 
-  /** Returns its pools. Problems are reported with the node's part. Equal inputs give the same object. */
+  /** Returns the pools of this part. Only the node's part has problems. The same input returns the same object. */
   of(checked: CheckedPools): CheckedPools {
     const known = this.#parts.get(checked);
     if (known) return known;
@@ -27,7 +27,10 @@ export class PoolPart<Desired> {
     return part;
   }
 
-  /** A device reduced by the same features stays the same object. */
+  /**
+   * Returns a cache of reduced devices, so that a device reduced by the same features stays the same object. Another
+   * key clears the cache.
+   */
   reducedFor(key: string): WeakMap<CheckedDevice, CheckedDevice> {
     if (this.#reduced?.key !== key) this.#reduced = { key, devices: new WeakMap() };
     return this.#reduced.devices;

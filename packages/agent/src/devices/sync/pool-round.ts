@@ -78,7 +78,7 @@ export class PoolRound {
       if (refused.length > 0 && this.#written === 0) held.push(write);
       else await attempt(write);
     });
-    // Once a slice was accepted, even if it was in progress meanwhile or is empty.
+    // Sends the held writes once any slice was accepted, even an empty one or one that was in progress meanwhile.
     const continueHeld = async () => {
       if (this.#written > 0) await forEachAtMost(held.splice(0), MOST_WRITES_AT_ONCE, attempt);
     };

@@ -5,9 +5,10 @@ import { disconnectedTaint } from "../plan/added-taints.ts";
 import { knownSlice, type SliceApi } from "./slice-api.ts";
 
 /**
- * Returns the pools that the agent published, by driver, as their drivers reported them: without the taint of a
- * disconnected driver. Incomplete pools are omitted, because they can't be allocated from.
- * @param objects the node's ResourceSlices, of any client
+ * Returns the pools that the agent published, by driver, without the taint of a disconnected driver. Other taints
+ * stay, including those that the agent added to unhealthy devices. Omits incomplete pools, because their devices can't
+ * be allocated. Empty for v1alpha2, which has no pools.
+ * @param objects ResourceSlices of the node, from any client
  */
 export function publishedPools(
   api: SliceApi,

@@ -12,8 +12,9 @@ export interface SliceReleaseOptions {
 }
 
 /**
- * Deletes ResourceSlices of a node that the agent published; without a node, those of pools beyond the nodes.
- * Other clients' slices stay. Yields each name once deleted; none without ResourceSlices. Idempotent.
+ * Deletes the ResourceSlices that the agent published for a node or, without a node name, for pools beyond the nodes.
+ * Does not delete slices of other clients. Yields the name of each slice after its deletion; in a dry run, without
+ * deleting it. Yields nothing if the API server does not serve ResourceSlices. Idempotent.
  */
 export async function* releaseSlices(options: SliceReleaseOptions): AsyncGenerator<string, void> {
   const { client, nodeName, isDryRun, signal } = options;

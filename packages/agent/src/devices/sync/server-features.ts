@@ -52,10 +52,10 @@ export class ServerFeatures {
 }
 
 /**
- * Learns by a dry run, before anything is written, which of the features that a driver's devices need the server keeps.
- * The slice of the dry run has one device for each feature. A refusal is not evidence about the server, because it may
- * come from an admission policy for this driver. Returns the features to omit for this driver only, and whether
- * anything new was learned about the server.
+ * Determines by dry runs, before anything is written, which features required by a driver's pools the server stores.
+ * Sends slices with a sample of each feature; if one is refused, tries each feature alone. A refusal proves nothing
+ * about the server, because it may come from an admission policy for this driver. Returns the features to omit for this
+ * driver only, and whether anything new was learned about the server. Throws errors other than refusals.
  */
 export async function learnFeatures(
   { requests, features: known }: { requests: SliceRequests; features: ServerFeatures },

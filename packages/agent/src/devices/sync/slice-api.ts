@@ -86,7 +86,10 @@ export function knownSlice(
   return { ...common, object: undefined, foreign };
 }
 
-/** Returns whether a slice has the agent's label and, unless its pool is one beyond the node, the Node as its controller. */
+/**
+ * Returns whether a slice has the agent's label and the Node as its controller.
+ * @param nodeName undefined for slices of pools beyond the node, for which the label suffices
+ */
 export function isMarked(metadata: ObjectMeta, nodeName: string | undefined): boolean {
   if (nodeName === undefined) return hasLabel(metadata);
   const owner = metadata.ownerReferences?.find(({ kind, name }) => kind === "Node" && name === nodeName);

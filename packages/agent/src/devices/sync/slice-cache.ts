@@ -70,8 +70,8 @@ export class SliceCache implements WatchHandler {
   }
 
   /**
-   * Returns when another client first changed slices of a driver since the last call, or the first list had some, in
-   * monotonic milliseconds; undefined if none has.
+   * Returns the time of the first change by another client to a driver's slices since the last call, in monotonic
+   * milliseconds. Slices in the first list count as such a change. Undefined if there was none.
    */
   takeForeignChange(driver: string): number | undefined {
     const changedAt = this.#foreignChanges.get(driver);

@@ -63,7 +63,7 @@ export class SliceSync {
     const driver = drivers.get(name);
     const { api, features } = session;
     const isOld = api.version === "v1alpha2";
-    // Pools beyond the node stay while the driver is away: another node's may have them.
+    // Pools beyond the node stay published while the driver is not present: drivers on other nodes may report them.
     if (this.#isBeyond && (isOld || !driver?.isPresent)) return undefined;
     if (!driver) return this.#isStartupOver ? nothingDesired : undefined;
     const without = new Set([...features.missing, ...(this.#syncs.get(name)?.without ?? [])]);
@@ -130,8 +130,9 @@ export class SliceSync {
     }
   }
 
-  // Whether slices that another client changed are repaired later, because that client undoes each repair. If the desired
-  // state is the same as when it was last reached, another client made the change.
+  // Returns whether the repair of slices that another client changed is postponed, because that client undoes each
+  // repair. Queues a postponed repair. If the desired state is the same as when it was last reached, another client
+  // made the change.
   #awaitsRepair(name: string, desired: Desired, changedAt: number): boolean {
     const { clock, metrics, queue } = this.#context;
     const sync = this.#syncOf(name);
@@ -219,7 +220,8 @@ export class SliceSync {
     queue.addAfter(name, delayMs);
   }
 
-  // Logs, tells the driver, and sends Events about deleted slices of other clients and about devices that are not published.
+  // Logs deleted slices of other clients and devices that are not published, and emits Events about both. Reports the
+  // latter to the driver too.
   #report(name: string, desired: Desired, { outdated }: WriteResult, now: number): void {
     const { log, notify } = this.#context;
     if (outdated.length > 0) {

@@ -41,7 +41,8 @@ export class SliceWriter {
   }
 
   /**
-   * Throws errors that concern all slices, such as an unreachable server. Errors of single slices are in the result.
+   * Writes the slices that differ from the desired state. Throws errors that concern all slices, such as an unreachable
+   * server. Errors of single slices are in the result.
    */
   async write(
     driver: string,

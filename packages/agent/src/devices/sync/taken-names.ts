@@ -29,8 +29,9 @@ export class TakenNames {
   }
 
   /**
-   * Lists the driver's slices on all nodes if names of its unpublished pools were not looked up yet. Returns
-   * the delay until that is possible, in milliseconds; after 0, `without` knows all names.
+   * Looks up which names of the driver's unpublished pools are taken, by listing the driver's slices on all nodes.
+   * Lists them only if a name is new, or was found taken at least 5 min ago, and at most every 10 s. Returns 0 if
+   * `without` knows all names; otherwise the delay until they can be listed, in milliseconds.
    */
   async look({ api, cache }: Session, driver: Driver, signal: AbortSignal): Promise<number> {
     const { client, clock, nodeName } = this.#context;
@@ -41,7 +42,8 @@ export class TakenNames {
     const isKnown = names.every((name) => this.#looked.has(name));
     const isRefused = names.some((name) => this.#looked.get(name) !== undefined);
     if (isKnown && (!isRefused || now < this.#lookedAt + REFUSED_MS)) return 0;
-    // Not the time that has passed: after a rounded delay, the rest may be too short to change the time.
+    // Compares the remaining delay, not the elapsed time: after a rounded delay, the remainder may be too small to
+    // change a floating-point time.
     const delayMs = this.#lookedAt + NEW_MS - now;
     if (delayMs > 0) return delayMs;
     this.#lookedAt = now;

@@ -54,7 +54,8 @@ export function allocatable(
   return answer;
 }
 
-// Of a pool with nodes of its own for each device, or a selector by labels, only that it is not another node's.
+// Returns whether devices of a slice may be usable from a node. Does not evaluate node selectors and per-device
+// nodes: a slice with either counts as usable.
 function isUsableFrom(spec: SliceSpec, nodeName: string): boolean {
   if (spec.nodeName !== undefined) return spec.nodeName === nodeName;
   return spec.allNodes === true || spec.nodeSelector !== undefined || spec.perDeviceNodeSelection === true;

@@ -56,7 +56,10 @@ export class DecisionEffects {
     return made.map((mark) => ({ ...mark, at: input.now }));
   }
 
-  /** @param forbidden why the agent can't evict any pod; undefined if it can */
+  /**
+   * Applies the taints and the Node condition of a decision, and notifies pods. Full dry run changes no taints.
+   * @param forbidden why the agent can't evict any pod; undefined if it can
+   */
   apply(input: DecideInput, decision: Decision, forbidden: string | undefined): void {
     const { tainter, blocked, notifiers } = this.#options;
     const { thresholds, taints, notifications } = decision;

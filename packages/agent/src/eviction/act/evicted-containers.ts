@@ -49,7 +49,10 @@ export class EvictedContainers {
     this.#followed.delete(uid);
   }
 
-  /** Called when the pod is deleted at the API server. Waits up to the release margin for containers that are still running. */
+  /**
+   * Records containers that are still running when their pod is deleted from the API server. If some are still running
+   * after the release margin, records them again and logs a warning.
+   */
   podDeleted({ uid, namespace, name }: PodReference): void {
     const { clock, log, policy, ledger } = this.#options;
     this.forget(uid);

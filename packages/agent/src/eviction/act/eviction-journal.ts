@@ -53,13 +53,16 @@ export class EvictionJournal {
     this.#options.ledger.step(task.pod.uid, message);
   }
 
-  /** The API server accepted the eviction, or the containers were stopped. */
+  /** Records the Event `Evicted`. Call once the API server has accepted the eviction or the containers were stopped. */
   accepted({ pod, plugin, reason }: EvictionTask): void {
     const message = `Evicted by ${plugin}: ${reason}`;
     this.#event({ reason: "Evicted", message, pod });
   }
 
-  /** The pod is still terminating after the deadline of its accepted eviction. */
+  /**
+   * Records the outcome `overdue`, a step and the Event `EvictionOverdue`, and logs a warning. Call if the pod is still
+   * terminating after the deadline of its accepted eviction.
+   */
   overdue(task: EvictionTask, message: string): void {
     const { log } = this.#options;
     const { pod, plugin } = task;
@@ -72,7 +75,10 @@ export class EvictionJournal {
     this.#event({ reason: "EvictionOverdue", message: `Evicted by ${plugin}, but ${message}`, pod });
   }
 
-  /** The eviction has ended. */
+  /**
+   * Records the outcome of an eviction that has ended, and logs it. A failure is also reported by the Event
+   * `EvictionFailed`, unless `isForbidden` is set.
+   */
   ended(task: EvictionTask, end: EvictionEnd): void {
     const { log, clock, metrics } = this.#options;
     const { pod, plugin } = task;
@@ -120,7 +126,8 @@ export class EvictionJournal {
     }
   }
 
-  // The time of an end found after a restart is unknown: the pod's history covers it.
+  // Records the last step, unless the pod may have ended before a restart: the time is then unknown, and the end is
+  // only in the pod's history.
   #lastStep(task: EvictionTask, message: string): void {
     if (isEndSeen(task)) this.step(task, message);
   }
@@ -140,7 +147,7 @@ export class EvictionJournal {
   endedBefore(outcome: EvictionOutcome): void {
     const { uid, namespace, name, endedAt: at } = outcome;
     this.#options.metrics.ended.inc({ outcome: outcome.result });
-    // Older agents did not record them.
+    // Outcomes saved by older agents have no namespace and name.
     if (namespace === undefined || name === undefined) return;
     const mark = endMark({ uid, namespace, name }, undefined, outcome);
     if (mark) this.#options.marks.addMissing({ ...mark, ...(at === undefined ? {} : { at }) });

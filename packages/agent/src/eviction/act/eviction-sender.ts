@@ -46,8 +46,8 @@ const UNRECORDED = {
   retryAfterMs: undefined,
   isRefused: false,
 };
-// A pod whose status changes every second differs in one of a hundred attempts. Each attempt may consume a
-// PodDisruptionBudget.
+// Maximum number of attempts repeated at once because the pod had changed. If the status of a pod changes every second,
+// one of a hundred attempts conflicts. Each attempt may consume a PodDisruptionBudget.
 const MOST_CONFLICTS = 5;
 // The API server's timestamps have a resolution of one second.
 const SECOND_MS = 1_000;
@@ -69,8 +69,8 @@ export class EvictionSender {
 
   /**
    * Makes one attempt. Throws only the signal's reason.
-   * @param onSending called right before a request is sent. If it returns false, the request could not be recorded, or the
-   * eviction has ended, and it is not sent.
+   * @param onSending called right before a request is sent. If it returns false, because the request could not be
+   * recorded or the eviction has ended, the request is not sent.
    */
   async send(task: EvictionTask, onSending: () => boolean, signal: AbortSignal): Promise<NextStep> {
     const fresh = await this.read(task, signal);
@@ -134,7 +134,8 @@ export class EvictionSender {
       case "failed": {
         const { message, budget, isBudget, isForbidden } = result;
         if (isForbidden) this.health.forbidden(message);
-        // The API server spends the budget before it compares the versions, and gives it back after two minutes.
+        // The API server decrements the PodDisruptionBudget before it compares resourceVersions. The disruption
+        // controller restores the budget after two minutes.
         const mayBeOwn = isBudget && task.conflicts > 0;
         const cause = mayBeOwn ? `; the request that was answered 409 before may have used it` : "";
         return { ...end("failed", message + cause), budget, isForbidden };
@@ -218,8 +219,8 @@ function terminatingText(task: EvictionTask): string {
 }
 
 /**
- * Returns the condition that the Eviction API set on a pod if its response was lost; empty if the condition is absent
- * or older.
+ * Returns a description of the condition DisruptionTarget that the Eviction API set, for a request without a response;
+ * empty if the condition is absent or older than the first request.
  */
 function disruptionText({ sendingAt }: EvictionTask, { disruption }: PodEnding, clock: Clock): string {
   if (sendingAt === undefined || disruption?.at == null || disruption.reason !== EVICTION_API) return "";

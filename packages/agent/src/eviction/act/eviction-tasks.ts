@@ -22,7 +22,7 @@ export interface EvictionTasksOptions {
 // Bounds memory if the burst is unlimited.
 export const MOST_UNDER_WAY = 1_000;
 
-/** The evictions in progress. Records the steps, progress and outcome of each, which is final. */
+/** The evictions in progress. Records the steps, progress and outcomes of each, and removes it when it ends. */
 export class EvictionTasks {
   readonly #options: EvictionTasksOptions;
   readonly #tasks = new Map<string, EvictionTask>();
@@ -49,7 +49,10 @@ export class EvictionTasks {
     return this.#tasks.get(task.pod.uid) === task;
   }
 
-  /** Adds a task, with its first step, and queues it. Ignored if the pod is being evicted; fails if too many are. */
+  /**
+   * Adds a task, records its first step and queues it. Does nothing if the pod is already being evicted. If more than
+   * `MOST_UNDER_WAY` evictions are in progress, the task ends as failed.
+   */
   add(task: EvictionTask, step: string): void {
     const { containers, journal, queue } = this.#options;
     const { uid } = task.pod;

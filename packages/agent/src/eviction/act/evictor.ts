@@ -49,12 +49,13 @@ const MOST_REFUSALS_WITH_WAIT = 2;
 const SLOW_MS = 60_000;
 
 /**
- * Sends evictions, and retries those that are not accepted. No other part evicts pods. `PodRelease` follows each to its
- * end, and `EvictionTasks` records it. Each has one final outcome.
+ * Sends evictions, and retries evictions that are not accepted. No other part evicts pods. `PodRelease` follows each
+ * eviction to its end, and `EvictionTasks` records it. Each eviction has one final outcome.
  *
  * 1. The pod is read again before an eviction is sent. If the pod has ended, the eviction ends; a terminating pod is
- *    only followed; a protected pod is not evicted. A pod that is gone is also removed from the pods of the node. A
- *    request is for the version that was read: if the pod has changed, it is read again.
+ *    only followed; a protected pod is not evicted. A deleted pod is also removed from the pods of the node. The
+ *    resourceVersion that was read is a precondition of the request to the API server: if the pod has changed, it is read
+ *    again.
  * 2. A pod counts as evicted only if a request was accepted: see `podEndOf`. While a response is awaited, the end of
  *    the pod does not end the eviction.
  * 3. An eviction that was decided before a restart of the agent is followed and never sent again.
@@ -144,8 +145,8 @@ export class PodEvictor implements Runnable {
   }
 
   /**
-   * The missing right because of which no pod can be evicted, as of the last attempt; undefined if no right is missing,
-   * or ten minutes after that attempt.
+   * Why the agent can't evict any pod, such as a missing right, as of the last attempt. Undefined if it can, and ten
+   * minutes after that attempt.
    */
   get forbidden(): string | undefined {
     return this.#options.sender.health.missingRight;

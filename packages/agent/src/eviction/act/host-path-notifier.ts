@@ -26,8 +26,8 @@ const { O_WRONLY, O_CREAT, O_NOFOLLOW, O_NONBLOCK } = constants;
  *
  * 1. A pod with the notification annotation has the directory `<name>@@__@@<namespace>` below the root path while it
  *    exists on this node. The pod mounts it as a hostPath volume.
- * 2. Each round that notifies the pod writes the current time to the file `soft_eviction_notify` in that directory. What
- *    can't be written then is not written later: rounds repeat it while the pod is to be notified.
+ * 2. Each round that notifies the pod writes the current time to the file `soft_eviction_notify` in that directory. A
+ *    failed write is not retried, because the next round that notifies the pod writes the file again.
  * 3. Only a regular file with one hard link is written, so that a pod can't redirect the write. (katalyst follows a
  *    symbolic link out of the directory, with the agent's permissions.)
  * 4. Other directories below the root path are not changed.

@@ -17,8 +17,9 @@ export function killerFor(
 export interface KillRequest {
   pod: PodReference;
   /**
-   * The version of the pod that was read. The API server refuses to evict or delete a later one: it may be protected,
-   * and it accepts the eviction of a pod that another client has deleted.
+   * resourceVersion of the pod as it was read, sent as a precondition (not by `containerStop`). The API server rejects
+   * the request if the pod has changed since then: the pod may have become protected. Without the precondition, the API
+   * server would also accept the eviction of a pod that another client has deleted.
    */
   resourceVersion?: string | undefined;
   /** Whole seconds; null to send none, so that the pod's own applies. */

@@ -18,7 +18,7 @@ export class LeftTaints {
     this.#options = options;
   }
 
-  /** Call when dry run ends: the next one warns anew. */
+  /** Forgets the last warning, so that the next dry run logs it again. Call when dry run ends. */
   reset(): void {
     this.#reported = "";
   }

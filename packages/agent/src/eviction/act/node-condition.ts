@@ -63,7 +63,11 @@ export class NodeCondition implements Runnable {
     await this.#writes.run(signal, (writeSignal) => this.#write(writeSignal));
   }
 
-  /** @param desired undefined to leave the Node unchanged, as in dry run */
+  /**
+   * Sets the desired condition, and schedules a write if the Node differs from it. Records an Event when the condition
+   * becomes True.
+   * @param desired undefined to leave the Node unchanged, as in dry run
+   */
   setDesired(desired: DesiredNodeCondition | undefined): void {
     const before = this.#desired;
     this.#desired = desired;

@@ -28,8 +28,8 @@ const UNWATCHED_REREAD_MS = 1_000;
  *
  * 1. A pod counts as deleted if the watch reports its deletion or the API server returns 404 for it. No other error
  *    counts.
- * 2. The deadline is the effective grace period and the release margin. A pod that is still terminating then is reported
- *    as overdue, and is followed further.
+ * 2. The deadline is the effective grace period plus the release margin. If the eviction was accepted and the pod is
+ *    still terminating at the deadline, it is reported as overdue. The pod is followed until it is deleted.
  */
 export class PodRelease {
   readonly #options: PodReleaseOptions;
@@ -50,7 +50,7 @@ export class PodRelease {
     const { context, pods, queue } = this.#options;
     queue.cancel(uid);
     queue.addAfter(uid, deadline - context.clock.monotonic());
-    // The watch does not report a deletion before its first list, and may have reported this one before the eviction was
+    // The watch reports no deletions before its first list, and it may have reported this one before the eviction was
     // accepted.
     if (!pods.isSynced || pods.get(uid) === undefined) queue.addAfter(uid, UNWATCHED_REREAD_MS);
   }
@@ -64,7 +64,10 @@ export class PodRelease {
     else tasks.endWithPod(task, "pod deleted");
   }
 
-  /** Reads the pod: after the deadline, if the watch does not have the pod, and first for a followed eviction. */
+  /**
+   * Reads the pod, and updates or ends the task by its state. Called at the deadline, if the watch does not have the
+   * pod, and first for an eviction that was decided before a restart of the agent.
+   */
   async check(task: EvictionTask, signal: AbortSignal): Promise<void> {
     const { context, tasks, journal, sender, queue } = this.#options;
     const { uid } = task.pod;

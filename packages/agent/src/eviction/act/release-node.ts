@@ -14,8 +14,9 @@ export interface NodeReleaseOptions {
 
 /**
  * Removes from a Node the taints that are proven to be the agent's, the annotation that lists them, and the condition
- * EvictionBlocked. Yields what was removed, once it is; nothing if the Node does not exist. Idempotent. Throws `conflict`
- * if the Node changed meanwhile.
+ * EvictionBlocked. Yields the path of each removed taint and of the condition after its removal, for example
+ * "status.conditions[EvictionBlocked]"; in dry run, of those that would be removed. Yields nothing if the Node does not
+ * exist. Idempotent. Throws `conflict` if the Node changed meanwhile.
  */
 export async function* releaseNode(options: NodeReleaseOptions): AsyncGenerator<string, void> {
   const { client, nodeName, fieldManager, isDryRun, signal } = options;

@@ -39,7 +39,7 @@ export class TaintReports {
     });
   }
 
-  /** Records why taints are desired. Ends dry run: the next one reports anew what is left. */
+  /** Records why taints are desired. Dry run has ended: the next dry run logs the remaining taints again. */
   desired(taints: readonly NodeTaint[]): void {
     this.#left.reset();
     for (const { key, effect, why } of taints) this.#reasons.set(`${key}:${effect}`, why);

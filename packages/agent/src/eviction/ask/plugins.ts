@@ -39,7 +39,7 @@ export interface EvictionPluginsOptions extends PluginCallerOptions {
   pacing?: Pick<RoundPacing, "request">;
 }
 
-/** The eviction plugins, in-tree and behind sockets. Each has a channel while it is registered. */
+/** The eviction plugins, in-tree and behind sockets. A plugin behind a socket has a channel while it is registered. */
 export class EvictionPlugins implements PluginHandler {
   readonly type = "EvictionPlugin";
   readonly #options: EvictionPluginsOptions;

@@ -41,6 +41,10 @@ export interface EvictionPluginStatus {
   problems: readonly string[];
 }
 
+/**
+ * Returns the initial state of a plugin for a new registration.
+ * @param registration undefined for an in-tree plugin
+ */
 export function newServedPlugin(
   name: string,
   registration: PluginRegistration | undefined,
@@ -62,6 +66,7 @@ export function newServedPlugin(
   };
 }
 
+/** Returns the status of a plugin. A plugin with neither ThresholdMet nor GetEvictPods is reported with an error. */
 export function statusOf(plugin: ServedPlugin): EvictionPluginStatus {
   const { name, registration, answeredAt } = plugin;
   return {

@@ -33,8 +33,8 @@ export class ThresholdSampler implements Runnable {
     this.#options = options;
   }
 
-  // One timer, without a promise and a listener of the signal for each sample. With the files that stay open, this saves 3 %
-  // of an idle agent's CPU time.
+  // Uses one timer, instead of a promise and an abort listener for each sample. Together with keeping the sampled files
+  // open, this saves 3 % of an idle agent's CPU time.
   run(signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
     const { promise, resolve, reject } = Promise.withResolvers<void>();

@@ -1,7 +1,10 @@
 import { PluginMayNotEvict, PluginTokenRefused } from "@nodekeeper/api/errors";
 import type { AccessQuestion, KubeApiClient } from "@nodekeeper/core/kube";
 
-/** Authenticates and authorizes a plugin by its token. Throws `unauthenticated`, `forbidden`, or the API server's error. */
+/**
+ * Authenticates and authorizes a plugin by its token. Throws `unauthenticated`, `forbidden`, `invalid` if the token is
+ * longer than 65,536 characters, or the API server's error.
+ */
 export type TokenCheck = (plugin: string, token: string, signal: AbortSignal) => Promise<void>;
 
 // A plugin must have the right to evict pods.

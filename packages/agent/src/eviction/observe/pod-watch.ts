@@ -23,8 +23,8 @@ interface KnownPod extends EncodablePod {
 // Pods are large, and the process does not return all memory that a page has used.
 const PAGE_SIZE = 100;
 const MOST_NAMED = 1_000;
-// A watch that opens again begins with the changes that were missed: the first of them does not imply that the later ones are
-// known.
+// A reopened watch first delivers the changes that were missed. For this time after it opens, milliseconds, an event
+// does not imply that all changes are known.
 const BACKLOG_MS = 5_000;
 
 /**
@@ -89,7 +89,10 @@ export class PodWatch implements NodePods, Runnable {
     return this.#pods.get(uid);
   }
 
-  /** The service account of a pod, for the preparation of its claims. Undefined if the watch has not reported the pod. */
+  /**
+   * Returns the service account of a pod, for the preparation of its claims; undefined if the watch has not reported
+   * the pod.
+   */
   serviceAccountOf(uid: string): string | undefined {
     return this.#pods.get(uid)?.serviceAccount;
   }
@@ -105,7 +108,10 @@ export class PodWatch implements NodePods, Runnable {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Fails until the first list, and while the watch is forbidden or has been lost for longer than `Watcher` tolerates. */
+  /**
+   * Returns the readiness check. It fails until the first list, while the watch is forbidden, and while the watch has
+   * been lost for longer than `Watcher` tolerates.
+   */
   healthCheck(): HealthCheck {
     return { ...this.#watcher.healthCheck(), name: "EvictionPodsKnown" };
   }

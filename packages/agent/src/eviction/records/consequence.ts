@@ -2,7 +2,8 @@ import { answerOf, conditionChanges, type Refusal, type RefusalReason } from "@n
 import type { RoundRecord } from "@nodekeeper/api/records";
 import type { Consequence } from "../../state/index.ts";
 
-// A plugin can make unlimited numbers of invalid requests, and requests of a plugin in dry run have no effect.
+// Refusals with these reasons are not a consequence of a round: a plugin can make any number of invalid requests, and
+// requests of a plugin in dry run have no effect.
 const inconsequential: ReadonlySet<RefusalReason> = new Set(["unknownPod", "nameMismatch", "dryRun"]);
 
 /** Returns the consequence of a round, and the plugins to which its record is attributed. Pure. */

@@ -37,7 +37,10 @@ export interface PodObserver {
   left(uid: string, last: KubeObject | undefined): void;
   /** A list is complete: these are all pods of the node. */
   listed(uids: ReadonlySet<string>): void;
-  /** All changes until now are known: the watch has delivered a bookmark, or an event that was not missed before. */
+  /**
+   * All changes until now are known: the watch has delivered a bookmark, or an event that is not one of the changes
+   * that were missed before the watch was opened.
+   */
   heard(): void;
 }
 
@@ -70,8 +73,8 @@ const OOM_KILLED = "OOMKilled";
  * was deleted, and how its containers exited. The sources are the watch of pods and pod lifecycle events, merged by
  * container ID. The history is kept in the state database as long as the records of eviction.
  *
- * 1. A pod that was deleted while the agent was not watching is found by the next list. `lastKnownAt` is then the time of the
- *    last list, watch event or bookmark, possibly received by an earlier agent process.
+ * 1. A pod that was deleted while the agent was not watching is found by the next list. `lastKnownAt` is then the time
+ *    of the last list, watch event or bookmark, possibly received by an earlier agent process.
  * 2. Each OOM kill is reported to `onOomKill` once, even across restarts of the agent.
  * 3. While the state database can't be written, the newest 2,000 pod changes and 2,000 events are kept in memory.
  */
@@ -284,7 +287,8 @@ export class PodHistory implements PodObserver, Runnable {
     this.#writes.soon(SAVE_AFTER_MS);
   }
 
-  // Of pods that have left, the oldest first: containers of a pod that has just left may still exit.
+  // Removes aliases of deleted pods, oldest first, until at most `most` aliases remain. The newest are kept, because
+  // containers of a pod that was just deleted may still exit.
   #forgetAliases(most: number): void {
     for (const [alias, uid] of this.#aliases) {
       if (this.#aliases.size <= most) return;

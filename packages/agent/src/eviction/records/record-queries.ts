@@ -263,9 +263,9 @@ export class RecordQueries {
   }
 
   /**
-   * Returns a page of the plugins' readings, oldest first: those of at most 250 recorded rounds; the last page also has
-   * those of `recent`.
-   * @param selection as for `RoundSpan`
+   * Returns a page of the plugins' readings, oldest first: the readings of at most 250 recorded rounds. The last page
+   * also contains the readings in `recent`. Pass `next` as `after` for the next page; it is undefined on the last page.
+   * The other fields are as in `RoundSpan`.
    */
   async readings(
     { since, until, after, stepMs }: Omit<RoundSpan, "limit">,

@@ -95,9 +95,10 @@ export class EvictionRecords {
     );
   }
 
-  // Waiting rounds, and those of a database in memory, end with the process: their outcomes stay unrecorded, unless the
-  // pod was selected again. Only the last outcome of a pod states how it ended. Its selection may be lost with the rounds:
-  // an earlier one may be on record instead.
+  // Returns the state as JSON. Adds the outcomes of rounds that are lost when the process exits (waiting rounds, and
+  // all rounds of an in-memory database) as unrecorded outcomes, except for pods that were selected again. Keeps only
+  // the last outcome of each pod, which states how the pod ended. The selection of that outcome may be lost with the
+  // rounds: the records may then contain only an earlier selection of the pod.
   #withUnkept(state: EvictionState): string {
     const underWay = new Set([...state.pending, ...state.interrupted].map(({ uid }) => uid));
     const waiting = this.#waiting.items.flatMap(({ input }) => input.outcomes);

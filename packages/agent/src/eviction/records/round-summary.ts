@@ -2,6 +2,7 @@ import { endOf, type MetThreshold, referenceTo, thresholdText } from "@nodekeepe
 import type { PausedSummary, RoundRecord, RoundSummary } from "@nodekeeper/api/records";
 import { failureText, whyNoPodText } from "@nodekeeper/api/wording";
 
+/** Returns the summary of a recorded round. If the name of a pod with an outcome is unknown, it is empty. Pure. */
 export function summaryOf({ id, input, decision }: RoundRecord): RoundSummary {
   const pending = new Map(input.state.pending.map((pod) => [pod.uid, referenceTo(pod)]));
   const nameOf = (uid: string) => pending.get(uid) ?? { uid, namespace: "", name: "" };

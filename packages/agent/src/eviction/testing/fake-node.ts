@@ -12,7 +12,7 @@ export class FakeNode {
   taints: LiveTaint[] | undefined = [];
   fault: (call: Call) => NodekeeperError | undefined = () => undefined;
   readonly calls: { call: Call; at: number }[] = [];
-  /** What happens between the next write and its answer. */
+  /** Called once, after the next write and before its response. */
   beforeAnswer: (() => void) | undefined;
   /** The list of the agent's taints; null: there is none. */
   annotation: string | null = null;
@@ -37,7 +37,7 @@ export class FakeNode {
       watch: async (_resource, { onOpen, onEvent, signal, resourceVersion }) => {
         this.#called("watch");
         onOpen?.();
-        // What happened since that version, in one event.
+        // Reports all changes since that version in one event.
         if (resourceVersion !== `${this.#version}`) {
           onEvent({ type: this.taints ? "MODIFIED" : "DELETED", object: this.#object() }, 0);
         }
@@ -74,7 +74,7 @@ export class FakeNode {
     return client as KubeApiClient;
   }
 
-  /** As another client would write the Node; undefined deletes it. */
+  /** Writes the Node's taints as the field manager `writer` and notifies watches. Undefined deletes the Node. */
   put(taints: LiveTaint[] | undefined, writer = "kubectl-taint"): void {
     if (taints === undefined) this.annotation = null;
     this.#writer = taints && taints.length > 0 ? writer : undefined;

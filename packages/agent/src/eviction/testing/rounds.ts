@@ -103,7 +103,9 @@ export function topsOf(plugins: Record<string, TestPlugin>): TopAnswers[] {
   });
 }
 
-/** Returns the default policy without dry run, cooldown, limits and minimum grace period, which most tests do not need. */
+/**
+ * Returns the default policy without dry run, cooldown, limits and minimum grace period, which most tests do not need.
+ */
 export function testPolicy(changes: Partial<EvictionPolicy> = {}): EvictionPolicy {
   const { grace, ...policy } = structuredClone(liveEvictionPolicy);
   const limits = { windowMs: 60 * 60_000, perNode: null, perNamespace: null, perOwner: null };

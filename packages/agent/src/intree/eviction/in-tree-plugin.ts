@@ -119,9 +119,10 @@ export function inTreeSource<Settings>(
   };
 }
 
-// The plugin selects pods for the pressure that the last round observed. A round observes once, in its first call,
-// because a condition that is set without a met threshold counts only in the answer to GetEvictPods, as in katalyst. If
-// that failed or was late, the round has no observation: a second one would count as another round where rounds count.
+// Returns the calls of a plugin with a pressure rule. A round observes once, in GetEvictPods, because a condition that
+// is set without a met threshold counts only in the response to that call, as in katalyst. ThresholdMet uses the same
+// observation. If the observation failed or was late, it is not repeated in the round, because rules that count rounds
+// would count a second round. GetTopEvictionPods selects pods for the pressure that was observed last.
 function pressureCalls<Pressure>(
   rule: PressureRule<Pressure>,
   parts: EvictionPluginParts,

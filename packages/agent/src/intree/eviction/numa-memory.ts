@@ -149,7 +149,8 @@ class NumaMemoryRule implements PressureRule<NumaPressure> {
   }
 
   /**
-   * Returns the nodes below the min watermark, for which pods are evicted immediately. Counts change only in rounds.
+   * Returns a name for each node whose free memory is below the min watermark. Pods are evicted for it immediately.
+   * Samples between rounds do not change the counts.
    */
   crossed(sample: HostSample): readonly string[] {
     const { settings, clock } = this.#context;

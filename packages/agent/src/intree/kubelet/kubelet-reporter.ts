@@ -24,7 +24,7 @@ export interface KubeletReporterOptions extends KubeletReaderOptions {
   metrics: KubeletReporterMetrics;
 }
 
-/** Timeout of a reading, which makes two calls, milliseconds. */
+/** Timeout of reading the kubelet, and of the wait for the runtime's first list of pods before that, milliseconds. */
 export const TIMEOUT_MS = 10_000;
 /** Interval of readings after a failure, milliseconds. */
 export const RETRY_INTERVAL_MS = 5_000;

@@ -171,8 +171,8 @@ export function startManager(directory: string, options: TestManagerOptions = {}
 }
 
 /**
- * Creates a temporary directory for each test of a file. At the end of the test, stops the plugins and managers in it and
- * removes it.
+ * Creates a temporary directory for each test of a file. At the end of the test, stops the plugins and managers in the
+ * directory and removes it.
  */
 export function useTestPlugins() {
   let directory: ReturnType<typeof temporaryDirectory>;

@@ -21,7 +21,7 @@ export interface Line {
   text: string;
 }
 
-/** What the answers are made of. Undefined: not known yet. */
+/** Input of the answers. Undefined members are not known yet. */
 export interface Facts {
   live: Pick<Live, "node" | "connection" | "eviction/budgets" | "eviction/node">;
   evictions: LastHour | undefined;
@@ -34,7 +34,7 @@ export function knownAt({ connection }: Facts["live"], now: number): number {
   return connection.state === "lost" ? Math.min(now, connection.at) : now;
 }
 
-/** What is wrong, the most urgent first; one line that nothing is if nothing is; none while that is not known. */
+/** Returns what is wrong, most urgent first; if nothing is, one line that says so. Empty while that is unknown. */
 export function wrongLines({ live, now }: Facts): Line[] {
   const { node, connection, "eviction/budgets": budgets } = live;
   const lines: Line[] = [];

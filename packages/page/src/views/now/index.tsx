@@ -11,7 +11,7 @@ import { SignalsSection } from "./signals-section.tsx";
 import { ThresholdsSection } from "./thresholds-section.tsx";
 import { UnderWaySection } from "./under-way-section.tsx";
 
-/** `#/now`: is something wrong, what was done, what comes next; below, what that is made of. */
+/** `#/now`: a summary of problems, recent actions and pending ones, followed by the details. */
 export function NowView({ live }: ViewProps) {
   const { node } = live;
   const evictions = useEvictions(live);

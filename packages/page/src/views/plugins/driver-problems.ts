@@ -5,8 +5,8 @@ type Driver = ApiAnswers["devices"][number];
 type DriverClaims = ApiAnswers["claims"][number];
 
 /**
- * Returns the rows of plugins; those of device drivers also have problems that are not the driver's: slices of other clients,
- * and what is wrong between agent and kubelet.
+ * Returns the rows, with additional problems of device drivers that the driver did not cause: ResourceSlices of other
+ * clients in its pools, and failures between the agent and the kubelet.
  */
 export function withDriverProblems(
   rows: readonly PluginRow[],

@@ -2,7 +2,10 @@ import type { ViewProps } from "../../view-props.ts";
 import { OnePod } from "./one-pod.tsx";
 import { PodSearch } from "./pod-search.tsx";
 
-/** `#/pod/<namespace>/<name>?uid=`: why a pod was evicted, deleted or kept. `#/pod?text=&sort=&eviction=`: the list of pods. */
+/**
+ * `#/pod/<namespace>/<name>?uid=`: why a pod was evicted, deleted or kept.
+ * `#/pod?text=&sort=&eviction=`: the list of pods.
+ */
 export function PodView({ live, address: { path, query } }: ViewProps) {
   const [namespace, name] = path;
   if (!namespace || !name)

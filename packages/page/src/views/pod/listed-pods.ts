@@ -57,7 +57,10 @@ export function sortPods(pods: readonly ListedPod[], key: SortKey, isDescending:
 
 const keysWithoutEligibility: readonly SortKey[] = ["name", "restarts", "cpu", "memory"];
 
-/** Returns whether a sort key ("-key": descending) or a filter by eligibility, empty for none, needs the pods' eligibility. */
+/**
+ * Returns whether a sort key ("-key": descending) or a filter by eligibility requires the eligibility of the pods.
+ * @param filter empty for none
+ */
 export function isEligibilityNeeded(sort: string, filter: string): boolean {
   const key = sort.replace(/^-/, "");
   return filter !== "" || (isSortKey(key) && !keysWithoutEligibility.includes(key));

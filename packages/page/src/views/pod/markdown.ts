@@ -13,7 +13,10 @@ import { markdownOf, markdownTable, markdownText } from "../../parts/markdown.ts
 import { podName } from "../../text.ts";
 import { decidingRound, type ExplainedRound, type Explanation, recordedPod, stampOf } from "./story.ts";
 
-/** Returns the explanation of a pod as Markdown, in the words of `nodekeeper explain pod`: with the round that decided. */
+/**
+ * Returns the explanation of a pod as Markdown, in the words of `nodekeeper explain pod`. Includes the round that
+ * decided about the pod.
+ */
 export function explanationMarkdown(explanation: Explanation, node: string, link: string): string {
   const { namespace, name, uid, coverage, recordsSince } = explanation;
   const verdict = verdictOf(explanation);

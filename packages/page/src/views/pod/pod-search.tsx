@@ -117,7 +117,7 @@ export function PodSearch({
     ],
   );
   const isEligibilityMissing = !isOff && !eligibility.value && isEligibilityNeeded(sort, wantedEviction);
-  // Sorted by what is not known yet, the list would be in another order a moment later.
+  // Waits for the values to sort by. Otherwise the rows would be reordered when they arrive.
   const sortedBy = isUsageNeeded(sort) ? [runtime, usage] : by === "restarts" ? [runtime] : [];
   const isUnsorted = (isEligibilityMissing && isAwaited(eligibility)) || sortedBy.some(isAwaited);
   const isWaiting = isAwaited(isOff ? runtime : history) || isUnsorted;

@@ -13,7 +13,10 @@ const tabs = [
   { name: "devices", title: "Devices", Tab: DevicesTab },
 ] as const;
 
-/** What the agent publishes: as a tree, objects and their fields, topology zones, devices. `#/resources/<tab>` selects one. */
+/**
+ * The data that the agent publishes, in tabs: a tree, objects and their fields, topology zones, and devices.
+ * `#/resources/<tab>` selects a tab.
+ */
 export function ResourcesView({ live, address }: ViewProps) {
   const wanted = address.path[0] ?? tabs[0].name;
   const tab = tabs.find(({ name }) => name === wanted);

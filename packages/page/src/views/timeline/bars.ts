@@ -40,8 +40,8 @@ export interface PodBars {
 export type Pods = Map<string, PodBars>;
 
 /**
- * Adds events in log order. The same events yield the same bars, regardless of how they are split into batches. Removals
- * are ignored, because each follows an exit.
+ * Adds events in log order. The resulting bars do not depend on how the events are split into batches. Removals are
+ * ignored, because each follows an exit.
  */
 export function addEvents(pods: Pods, events: Iterable<LifecycleEvent>): void {
   for (const { type, at, pod, container, exitCode, reason } of events) {

@@ -9,7 +9,7 @@ interface OneReadOptions {
   onChange(): void;
 }
 
-/** Runs one read of the history at a time. It can be canceled, and keeps the result of the last one. */
+/** Runs one read of the history at a time. A read can be canceled. Keeps the error of the last one, if it failed. */
 export class OneRead<Wanted> {
   /** Why the last read failed. An `Unreachable` is retried. */
   error: unknown;

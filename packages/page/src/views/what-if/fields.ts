@@ -56,7 +56,7 @@ export const fieldGroups: readonly FieldGroup[] = [
       field("longestRelease", "Longest wait for a terminating pod", DURATION),
       field("releaseMargin", "Wait beyond its grace period", DURATION),
       field("failedEvictionPause", "Pause before a failed eviction is retried", DURATION),
-      field("forgetPluginAfter", "State of a disconnected plugin is kept", DURATION),
+      field("forgetPluginAfter", "Grace timers of a disconnected plugin are kept", DURATION),
     ],
   },
   {

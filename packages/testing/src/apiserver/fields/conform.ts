@@ -27,9 +27,9 @@ export interface Conformed {
 }
 
 /**
- * Matches a value against an OpenAPI schema as the API server decodes it: null counts as absent; a Quantity of a built-in
- * kind accepts strings and numbers, IntOrString and quantities of custom kinds only strings and integers. A level of the
- * schema without properties accepts everything.
+ * Matches a value against an OpenAPI schema as the API server decodes it. null counts as absent. A Quantity of a
+ * built-in kind accepts strings and numbers; IntOrString and quantities of custom kinds accept only strings and
+ * integers. A level of the schema without properties accepts everything.
  * @param resolve returns the schema to which a `$ref` refers
  */
 export function conform(value: unknown, schema: Tree, resolve: (schema: Tree) => Tree): Conformed {

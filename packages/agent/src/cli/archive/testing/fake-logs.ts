@@ -14,20 +14,20 @@ export function recordedRows(): LogsRow[] {
     .map((line) => JSON.parse(line));
 }
 
-/** Knows of LogsQL what the archive asks. */
+/** A fake VictoriaLogs server. Supports only the parts of LogsQL that `Archive` uses. */
 export interface FakeLogs {
   url: string;
-  /** Assign to change what it has. */
+  /** The stored rows. A test may replace them. */
   rows: LogsRow[];
-  /** What it was asked. */
+  /** The queries received so far. */
   queries: string[];
   headers: IncomingHttpHeaders[];
-  /** Assign to make it refuse everything. */
+  /** If set, the response to every query. */
   refusal: { status: number; text: string } | undefined;
   stop(): Promise<void>;
 }
 
-/** Starts a server that has the recorded rows. @param tls in PEM; its certificate is for localhost */
+/** Starts a server with the recorded rows. @param tls certificate for localhost and its key, PEM. Default: HTTP */
 export async function startFakeLogs(tls?: { cert: string; key: string }): Promise<FakeLogs> {
   const listener: RequestListener = (request, response) => {
     let body = "";

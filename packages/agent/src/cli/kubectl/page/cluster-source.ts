@@ -34,7 +34,7 @@ export function clusterSource(options: ClusterSourceOptions): PageSource {
       const known = new Map(objects?.map((each) => [each.node, each]));
       const names = new Set([...known.keys(), ...agents]);
       const nodes = [...names].map((node) => ({ node, ...known.get(node), hasAgent: agents.has(node) }));
-      // A node without an agent exists nevertheless.
+      // Only if Nodes could be listed: otherwise, an archived node without an agent may still exist.
       const gone = (objects ? archived.nodes : [])
         .filter(({ node }) => !names.has(node))
         .map(({ node, oldest, newest }) => ({ node, hasAgent: false, archived: { oldest, newest } }));
@@ -58,8 +58,8 @@ function noneIf(isEnough: boolean, error: unknown): Set<string> {
 }
 
 /**
- * The nodes of the archive, read once in five minutes: the store looks at all of its records. A slow store does not delay
- * the others for long.
+ * The nodes of the archive. Read at most every five minutes, because the store scans all of its records; a failed
+ * reading is repeated by the next call. Callers wait at most 5 s for a slow store.
  */
 class ArchiveList {
   readonly #read: ClusterSourceOptions["archivedNodes"];
@@ -71,7 +71,7 @@ class ArchiveList {
     this.#read = read;
   }
 
-  /** Returns what is known of them, with the last problem. */
+  /** Returns the last list of nodes. If a later reading failed, `problems` contains its error. */
   async nodes(): Promise<ArchivedNodes> {
     if (systemClock.monotonic() >= this.#dueAt) this.#reading ??= this.#renew();
     if (this.#reading) await Promise.race([this.#reading, systemClock.sleep(ARCHIVE_WAIT_MS)]);

@@ -73,7 +73,10 @@ export class FleetReader {
     }
   }
 
-  /** Lists the nodes now, and returns how many exist. Throws if that is impossible. */
+  /**
+   * Lists the nodes. Returns their number, not counting archived ones. Throws if the list failed and no node is known
+   * from an earlier list.
+   */
   async list(): Promise<number> {
     await this.#list();
     if (this.#problem !== undefined && this.#rows.size === 0) throw new Error(this.#problem);
@@ -195,7 +198,7 @@ export class FleetReader {
   }
 }
 
-/** Whether the agent of a node did not answer last, or is not expected to. */
+/** Returns whether the last reading of a node's agent failed, or the Node is not ready, or its readiness is unknown. */
 function isSilent(node: FleetNode | undefined): boolean {
   return node?.problem !== undefined || node?.condition === "NotReady" || node?.condition === "Unknown";
 }

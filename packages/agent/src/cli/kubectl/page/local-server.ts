@@ -16,7 +16,10 @@ const HOST = "127.0.0.1";
 const HEADERS_TIMEOUT_MS = 5_000;
 const MAX_CONNECTIONS = 200;
 
-/** Answers a request. Returns undefined if it has written the response itself. @param path without the query */
+/**
+ * Returns the reply to a request, or undefined if it has written the response itself. A thrown error is sent as an
+ * error reply.
+ */
 export type LocalHandler = (
   request: IncomingMessage,
   url: URL,

@@ -3,7 +3,10 @@ import { codeOf } from "@nodekeeper/core/lib";
 import type { AgentConnection } from "../../agent-connection.ts";
 import type { Kubectl } from "../kubectl.ts";
 
-/** Reads what two nodes are compared by, from the agent of one. Throws as `AgentConnection.get`. */
+/**
+ * Returns the data of a node for comparison with other nodes. Throws as `AgentConnection.get` and `object`.
+ * @param object reads versions and capacity of the Node
+ */
 export async function readDetails(
   node: string,
   agent: AgentConnection,

@@ -28,8 +28,8 @@ export interface NodePagesOptions {
 /**
  * The pages of nodes, as their agents serve them, read-only.
  *
- * 1. Each node has a port and a secret path of its own: what one agent sends runs in the browser, and must reach neither
- *    the page of all nodes nor those of other nodes.
+ * 1. Each node has its own port and secret path: scripts sent by one agent run in the browser, and must not be able to
+ *    access the page of all nodes or the pages of other nodes.
  * 2. A port-forward is open while its page is, and for a minute after the last request.
  */
 export class NodePages {
@@ -72,7 +72,7 @@ export class NodePages {
     const server = await serveLocally(0, ["GET", "HEAD"], async (request, { pathname, search }, response) => {
       const [, given = "", ...rest] = pathname.split("/");
       if (!isSame(given, key)) throw nothingHere();
-      // Would outlive the page.
+      // A service worker would outlive the page.
       if (request.headers["service-worker"] !== undefined)
         throw new NodekeeperError("forbidden", "service workers are not served");
       await this.#answer(node, page, `/${rest.join("/")}${search}`, request, response);

@@ -9,7 +9,7 @@ import { isSame, newSecret } from "./page-secrets.ts";
 const LONGEST_TOKEN = 200;
 const MOST_SHOWN = 200;
 
-/** What the page asks for. */
+/** The queries of the page of all nodes. */
 export interface PageQueries {
   fleet(state: PageState): FleetUpdate;
   /** Returns the address of a node's page. Throws `notFound` if there is no such node. */
@@ -18,17 +18,17 @@ export interface PageQueries {
   /** @param node whose agent is asked; if undefined, that of the pod's node, or else all */
   explainPod(pod: string, node: string | undefined): Promise<Explained>;
   explainNode(node: string): Promise<Explained>;
-  /** What a node is compared by. Throws `notFound` if there is no such node. */
+  /** Returns the data of a node for comparison with other nodes. Throws `notFound` if there is no such node. */
   details(node: string): Promise<NodeDetails>;
 }
 
 /**
  * Serves the page of all nodes to the user who started it.
  *
- * 1. The printed address has a token that works once: in its fragment, which browsers do not send. The page exchanges it
- *    for its path, which begins with another secret.
- * 2. Without that path, only the page's files are served. It is not a cookie, because browsers send cookies to all ports
- *    of a host, also to those of other users.
+ * 1. The fragment of the printed address contains a one-time token; browsers do not send fragments. The page exchanges
+ *    the token for a path that starts with another secret.
+ * 2. Without the secret path, only the page's files are served. The secret is not a cookie, because browsers send
+ *    cookies to all ports of a host, including the ports of other users.
  */
 export class PageServer {
   readonly #files: ReadPageFile;

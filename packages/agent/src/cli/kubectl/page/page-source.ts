@@ -2,7 +2,7 @@ import type { FleetNode, FoundPods, NodeDetails } from "@nodekeeper/api/fleet";
 import type { AgentConnection } from "../../agent-connection.ts";
 import type { Forward } from "../kubectl.ts";
 
-/** A node as the API server, or else the archive, has it. */
+/** A node from the API server or, if it no longer exists, from the archive. */
 export type ListedNode = Pick<FleetNode, "node" | "condition" | "isCordoned" | "hasAgent" | "archived">;
 
 /** The nodes of a cluster. */

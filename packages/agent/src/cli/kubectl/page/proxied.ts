@@ -3,8 +3,8 @@ import { AgentUnreachable } from "@nodekeeper/api/errors";
 import { messageOf } from "@nodekeeper/core/lib";
 import { commonHeaders } from "../../../server/index.ts";
 
-// Only these are passed on. A node that was taken over must not set cookies of this machine's other servers, send the
-// browser elsewhere, or get what the browser says about the user.
+// Only these headers are forwarded. A compromised node must not set cookies for other servers on this machine, redirect
+// the browser, or receive the browser's headers about the user.
 const REQUEST_HEADERS = ["accept", "last-event-id"] as const;
 const RESPONSE_HEADERS = ["content-length", "content-security-policy", "date", "retry-after"] as const;
 
@@ -30,7 +30,7 @@ export async function proxy(
       const own = commonHeaders(answer.headers["content-type"] ?? "text/plain");
       for (const [name, value] of Object.entries(own)) outgoing.setHeader(name, value);
       outgoing.setHeader("Referrer-Policy", "no-referrer");
-      // Replaces the policy among them: names differ in case.
+      // The agent's Content-Security-Policy replaces the common one: header names are case-insensitive.
       const passed = some(answer.headers, RESPONSE_HEADERS);
       for (const [name, value] of Object.entries(passed)) outgoing.setHeader(name, value);
       outgoing.writeHead(answer.statusCode ?? 502);

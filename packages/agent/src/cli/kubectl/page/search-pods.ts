@@ -23,8 +23,8 @@ interface PodPage {
 }
 
 /**
- * Finds pods by a part of "namespace/name" or by UID, in pages, because a cluster's pods may not fit in memory. Looks at
- * 100,000 pods at most. Throws as `Kubectl.run`.
+ * Returns up to 100 pods found by UID or by a part of "namespace/name". Lists pods in pages, because the pods of a
+ * cluster may not fit in memory, and searches at most 100,000 pods. Throws as `Kubectl.run`.
  * @param namespaceWithoutRights the namespace that is searched if the user may not list the pods of all namespaces
  */
 export async function searchPods(

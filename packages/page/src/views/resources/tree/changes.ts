@@ -15,8 +15,8 @@ export class Changes {
   readonly #marked = new Map<string, Change & { until: number }>();
 
   /**
-   * Compares a tree with the one before. The first tree, and nodes whose siblings were not known before either, have
-   * only been read for the first time: they have not changed.
+   * Compares a tree with the previous one. Nodes of the first tree, and new nodes without a sibling in the previous
+   * tree, do not count as changed, because they were only read for the first time.
    * @param now monotonic milliseconds
    */
   take(nodes: ReadonlyMap<string, TreeNode>, now: number): void {

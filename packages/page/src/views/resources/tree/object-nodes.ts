@@ -72,7 +72,7 @@ class ObjectTree {
     this.#shared = shared;
     this.#unhealthy = unhealthy;
     this.#zones = readZones(content);
-    // The parts of every object are no level of their own: their names say nothing about the node.
+    // status, spec and metadata are not tree levels, because their names say nothing about the node.
     const children = ["status", "spec", "metadata"].flatMap((part) =>
       this.#fields(membersOf(membersOf(content)[part]), `${key}/${part}`, 1),
     );

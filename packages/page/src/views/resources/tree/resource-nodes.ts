@@ -33,7 +33,7 @@ interface ResourceTexts {
   raw: Readonly<Record<string, unknown>>;
 }
 
-/** Returns what makes the node of a resource. @param parent key */
+/** Returns a function that converts a resource to a tree node. @param parent key of the parent node */
 export function resourceNode(parent: string, shared: Pick<TreeNode, "objectPlugins" | "more">) {
   return (resource: ResourceTexts | ZoneResource): TreeNode => {
     const { name, capacity, allocatable, held, raw } = "raw" in resource ? resource : textsOf(resource);

@@ -18,7 +18,10 @@ interface TreeProps {
   onChoose(key: string): void;
 }
 
-/** A tree of rows by the pattern of the ARIA Authoring Practices Guide: one row is in the tab order, keys move from there. */
+/**
+ * A tree of rows, following the tree view pattern of the ARIA Authoring Practices Guide. Only one row is in the tab
+ * order; the others are reached by keys.
+ */
 export function Tree({ root, open, chosen, changes, onToggle, onChoose }: TreeProps) {
   const list = useRef<HTMLDivElement>(null);
   const [active, setActive] = useState(chosen);
