@@ -67,6 +67,7 @@ export class AdminClient {
   ): Promise<ApiObject> {
     const { port, authority, identity } = this.#options;
     const { promise, resolve, reject } = Promise.withResolvers<ApiObject>();
+    const sent = body ? JSON.stringify(body) : "";
     const request = https.request(
       {
         host: "127.0.0.1",
@@ -76,7 +77,11 @@ export class AdminClient {
         ca: readFileSync(authority),
         cert: readFileSync(identity.certificate),
         key: readFileSync(identity.key),
-        headers: { accept: "application/json", "content-type": contentType },
+        // Node would send the body of a DELETE without its length, and the server would ignore it.
+        headers: {
+          ...{ accept: "application/json", "content-type": contentType },
+          "content-length": Buffer.byteLength(sent),
+        },
         agent: false,
         signal: AbortSignal.timeout(DEADLINE_MS),
       },
@@ -94,7 +99,7 @@ export class AdminClient {
       },
     );
     request.on("error", reject);
-    request.end(body ? JSON.stringify(body) : undefined);
+    request.end(sent);
     return promise;
   }
 }
