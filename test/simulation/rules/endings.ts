@@ -24,13 +24,14 @@ export function hasEnding(world: World): boolean {
   return endings.some((ending) => endsBy(world, ending));
 }
 
-const SHARES = 3;
+/** Worlds without an ending are in shares of one in this many. */
+export const SHARES = 3;
 
 /**
- * Returns whether a world is in a third of those without an ending, which its seed decides. Quick worlds are in none, and
+ * Returns whether a world is in a share of those without an ending, which its seed decides. Quick worlds are in none, and
  * neither are those with pools beyond the node, which have endings of their own.
  */
-export function isInThird(world: World, share: 0 | 1 | 2): boolean {
+export function isInShare(world: World, share: 0 | 1): boolean {
   return !world.isQuick && !world.pools && !hasEnding(world) && world.seed % SHARES === share;
 }
 

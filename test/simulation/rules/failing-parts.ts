@@ -1,6 +1,6 @@
 import { failing } from "../world/status.ts";
 import type { World } from "../world/world.ts";
-import { isInThird } from "./endings.ts";
+import { isInShare, SHARES } from "./endings.ts";
 import { isExpected } from "./rest.ts";
 import type { Rule } from "./rule.ts";
 
@@ -56,9 +56,9 @@ export const failingParts: readonly Rule[] = [
     promise: "The check of a part fails while it does not work, and recovers with it.",
     atRest: async (world) => {
       const { seed, machine } = world;
-      const part = parts[Math.floor(seed / 3) % parts.length]!;
+      const part = parts[Math.floor(seed / SHARES) % parts.length]!;
       const { check, withinMs } = part;
-      if (!isInThird(world, 1) || !part.begin(world)) return [];
+      if (!isInShare(world, 1) || !part.begin(world)) return [];
       await machine.scheduler.run(machine.scheduler.now + withinMs);
       const during = await failing(world);
       machine.init.run(() => part.end(world));

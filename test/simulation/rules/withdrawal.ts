@@ -1,5 +1,5 @@
 import { publishedOf } from "./acts.ts";
-import { isInThird } from "./endings.ts";
+import { isInShare } from "./endings.ts";
 import type { Rule } from "./rule.ts";
 
 // The agent learns that a plugin is gone, and then writes what is due.
@@ -13,7 +13,7 @@ export const withdrawal: readonly Rule[] = [
       const { machine, reporters, reporterGraceMs, history } = world;
       const isSpoilt = world.plugins.some(({ isLying }) => isLying);
       const reporter = reporters.find(({ value, isRegistered }) => value !== undefined && isRegistered);
-      if (!isInThird(world, 0) || isSpoilt || !reporter) return [];
+      if (!isInShare(world, 0) || isSpoilt || !reporter) return [];
       const isPublished = () => publishedOf(world.api, reporter.name) !== undefined;
       if (!isPublished()) return [];
       const { lives } = history;
