@@ -39,7 +39,7 @@ export const explanations: Readonly<Partial<Record<RowName, string>>> = {
   "relist-500": relist,
   "relist-2000": relist,
   "first-list":
-    "a third of the CPU time of the first second is garbage collection of a small heap; 17 % is the 440 status calls, which V8 interprets before it compiles them. The peer's code is compiled before it starts ([lifecycle](benchmarks.md#lifecycle)).",
+    "V8 interprets the code of the 440 status calls before it compiles it, while the peer's is compiled before it starts. In a profile with a heap that is kept small from the start, a third of the CPU time of the first second was garbage collection, and 17 % the status calls; the agent now keeps it small only after its start ([lifecycle](benchmarks.md#lifecycle)).",
   "changed-pods":
     "the peer waits for 400 statuses of 20 ms one after the other, on any machine. Nodekeeper's calls are in progress at the same time, so that its time depends mainly on the CPU time that it uses. Under the profiler, a changed pod keeps the main thread busy for 6.2 ms, of which garbage collection of a small heap takes 26 %, and Node's HTTP/2 with its streams 14 %. In one process, 100 pods took 640 ms of CPU with the settings of V8 that keep the agent small, and 235 ms with V8's own ([lifecycle](benchmarks.md#lifecycle)).",
   "devices-published": `of 1,614 ms until the last write, the agent's main thread is idle for 1,030 ms: it waits for the API server and etcd on the same two processors, as the peer does, so that the ratio differs from run to run. ${capitalized(devices)}`,
