@@ -98,7 +98,8 @@ export async function simulate(seed: number, changes: PlanChanges = {}): Promise
   const watches = rules.flatMap((rule) =>
     rule.watch ? [{ rule, promise: rule.promise, look: rule.watch(world) }] : [],
   );
-  const watched = (some = watches) => {
+  const lookAt = (some: typeof watches) => {
+    if (broken.length > 0) return;
     for (const { promise, look } of some) {
       const what = look();
       if (what === undefined) continue;
@@ -106,15 +107,18 @@ export async function simulate(seed: number, changes: PlanChanges = {}): Promise
       broken.push({ promise, what });
     }
     broken.push(...uncaughtErrors());
-    return broken.length > 0;
   };
-  await world.live(() => broken.length > 0 || watched());
+  await world.live(() => {
+    lookAt(watches);
+    return broken.length > 0;
+  });
+  // At rest, rules that look at what is there stop drivers and kubelets themselves.
+  const ofActs = watches.filter(({ rule }) => !ofPresent.has(rule));
+  machine.scheduler.afterStep = () => lookAt(ofActs);
   if (broken.length === 0) {
     for (const { promise, atRest } of rules) {
       for (const what of (await atRest?.(world)) ?? []) broken.push({ promise, what });
     }
-    // What happened at rest.
-    watched(watches.filter(({ rule }) => !ofPresent.has(rule)));
   }
   const digest = createHash("sha256")
     .update(JSON.stringify(history.events))

@@ -17,6 +17,8 @@ export class Scheduler {
   #order = 0;
   /** Number of callbacks that ran. */
   steps = 0;
+  /** Called when a callback and all that it resolved have run, in each run. */
+  afterStep: () => void = () => {};
 
   /** Virtual milliseconds since the start of the world. */
   get now(): number {
@@ -42,7 +44,7 @@ export class Scheduler {
   /**
    * Runs all callbacks that are due up to a time.
    * @param until virtual milliseconds
-   * @param isOver called when a callback and all that it resolved have run; ends the run if it returns true
+   * @param isOver called after `afterStep`; ends the run if it returns true
    */
   run(until: number, isOver: () => boolean = () => false): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -74,6 +76,7 @@ export class Scheduler {
       this.steps++;
       next.run();
       settle();
+      this.afterStep();
       if (isOver()) return true;
     }
     return false;
