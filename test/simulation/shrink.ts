@@ -15,6 +15,7 @@ const smaller: readonly ((plan: Outcome["plan"]) => PlanChanges)[] = [
   () => ({ hasBinding: false }),
   () => ({ hasShares: false }),
   () => ({ hasPools: false }),
+  () => ({ hasShortLog: false }),
   () => ({ drivers: 0 }),
   () => ({ drivers: 1 }),
   ({ stormMs }) => ({ stormMs: Math.round(stormMs / 2) }),

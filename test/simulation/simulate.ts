@@ -14,7 +14,9 @@ import { liars } from "./rules/liars.ts";
 import { lifecycle } from "./rules/lifecycle.ts";
 import { metrics } from "./rules/metrics.ts";
 import { nodeTruth } from "./rules/node-truth.ts";
+import { once } from "./rules/once.ts";
 import { outage } from "./rules/outage.ts";
+import { pace } from "./rules/pace.ts";
 import { partialOutage } from "./rules/partial-outage.ts";
 import { poolWrites } from "./rules/pool-writes.ts";
 import { pools } from "./rules/pools.ts";
@@ -65,6 +67,8 @@ const rules = [
   ...progress,
   ...devices,
   ...binding,
+  ...once,
+  ...pace,
   ...lifecycle,
   ...rest,
   ...metrics,

@@ -29,7 +29,9 @@ export class Machine {
   readonly root: string;
   /** The process of what belongs to no other: faults, an operator, controllers. */
   readonly init: Process;
-  /** Whether databases can't grow: see `fillDisk`. */
+  /** Directory of the agent's state. */
+  readonly stateDirectory: string;
+  /** Whether the disk with the agent's state is full: databases can't grow (see `fillDisk`), and files can't be written. */
   isDiskFull = false;
   /** Directory whose file system is read-only. Undefined if all are writable. */
   readOnlyDirectory: string | undefined;
@@ -47,6 +49,7 @@ export class Machine {
   constructor({ random, root }: MachineOptions) {
     this.random = random;
     this.root = root;
+    this.stateDirectory = join(root, "state");
     this.runDirectory = join(root, "run");
     mkdirSync(this.runDirectory);
     this.network = new Network();

@@ -54,18 +54,20 @@ export class WriteAheadLog {
    * Loses the last commits, as far as they are not synced. The database must not be open.
    * @param most number of commits to lose
    * @param isTorn whether a part of the first lost one remains
+   * @returns whether any was lost
    */
-  lose(most: number, isTorn: boolean): void {
+  lose(most: number, isTorn: boolean): boolean {
     const file = `${this.#path}-wal`;
-    if (most === 0 || !existsSync(file) || statSync(file).size <= HEADER) return;
+    if (most === 0 || !existsSync(file) || statSync(file).size <= HEADER) return false;
     const log = readFileSync(file);
     const size = FRAME_HEADER + log.readUInt32BE(8);
     const ends = commitsOf(log, size).filter((frames) => frames > this.#synced);
-    if (ends.length === 0) return;
+    if (ends.length === 0) return false;
     const left = ends.at(-1 - most) ?? this.#synced;
     const torn = isTorn ? size >> 1 : 0;
     writeFileSync(file, log.subarray(0, HEADER + left * size + torn));
     this.#commits = this.#commits.filter(({ frames }) => frames <= left);
+    return true;
   }
 }
 

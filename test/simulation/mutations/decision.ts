@@ -16,6 +16,9 @@ const validTaints = "Every taint of the agent has a valid name and an effect tha
 const explained = "A request for a pod that nobody may evict is refused, and explained with the pod.";
 const timely =
   "A condition's taint is on the Node one round after it is reported, stays for its transition period, and is gone one round later.";
+const cooled =
+  "No further pod is evicted for a plugin's threshold until the eviction of its last victim has ended and the cooldown has passed.";
+const inBurst = "No more pods are selected in a round than the burst of its settings allows.";
 const decide = "packages/api/src/decide";
 
 /** Defects of the decision of a round: its asks, candidates, conditions, limits and thresholds. */
@@ -171,5 +174,29 @@ export const decisionMutations: readonly Mutation[] = [
     to: "",
     promise: validTaints,
     seed: 153,
+  },
+  {
+    name: "a threshold has no cooldown",
+    file: `${decide}/pressure.ts`,
+    from: "if (last === undefined || this.#now - last >= this.#cooldownMs) return null;",
+    to: "if (last === undefined || this.#now >= last) return null;",
+    promise: cooled,
+    seed: 1,
+  },
+  {
+    name: "forced pods are evicted beyond the burst",
+    file: `${decide}/choose.ts`,
+    from: "const count = burst < 0 ? accepted.length : burst;",
+    to: "const count = accepted.length + burst;",
+    promise: inBurst,
+    seed: 1,
+  },
+  {
+    name: "a policy evicts pods that its filter excludes",
+    file: "packages/agent/src/policy/rank-pods.ts",
+    from: 'if (!taken.value) return { pod, kind: "filtered", why: "excluded by the filter" };',
+    to: "",
+    promise: named,
+    seed: 1,
   },
 ];

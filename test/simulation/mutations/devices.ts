@@ -8,6 +8,9 @@ const claims = "Each allocated claim that a pod uses is prepared, and each other
 const unused = "A claim is unprepared once all containers of its pod have exited.";
 const noLeftovers = "No ResourceSlice is left behind: each has the newest generation of its pool.";
 const exclusive = "No device, and no share of one, is prepared for two claims at one time.";
+const calledOnce =
+  "A driver is called once to prepare a claim and once to unprepare it, unless its answer or what it had prepared was lost.";
+const foreignCdi = "CDI files of another owner are never changed.";
 const whole = "No pool is incomplete for longer than its writes take.";
 const noticed =
   "While what changed can't be written, the health check that is about it fails, and not when it is written.";
@@ -150,5 +153,29 @@ export const deviceMutations: readonly Mutation[] = [
     to: "const rises = true || isContested ||",
     promise: bounded,
     seed: 176,
+  },
+  {
+    name: "a claim is prepared again at each call of the kubelet",
+    file: "packages/agent/src/claims/claim-records.ts",
+    from: "return this.isLost(record) || this.#unproven",
+    to: 'return record.state === "prepared" || this.#unproven',
+    promise: calledOnce,
+    seed: 1,
+  },
+  {
+    name: "the record of an unprepared claim is left",
+    file: "packages/agent/src/claims/unpreparation.ts",
+    from: 'await records.remove(driver, uid);\n    log.info({ driver, claim: { namespace, name } }, "claim unprepared");',
+    to: 'log.info({ driver, claim: { namespace, name } }, "claim unprepared");',
+    promise: calledOnce,
+    seed: 1,
+  },
+  {
+    name: "every CDI file is taken for one of the agent",
+    file: "packages/agent/src/claims/cdi-directory.ts",
+    from: "return name.startsWith(PREFIX) && name.endsWith(SUFFIX);",
+    to: "return name.endsWith(SUFFIX);",
+    promise: foreignCdi,
+    seed: 1,
   },
 ];

@@ -5,11 +5,14 @@ const healthy = "If all is well, no health check fails.";
 const deaf = "While the API server ends each watch at once, a health check fails.";
 const idle =
   "An agent with nothing to do sends no writes, works once in each period, and keeps no work in queues.";
-const toldOnce = "A consumer is told each transition of a container once, in order, and without gaps.";
+const toldOnce =
+  "A consumer is told each transition of a container once, in order, and without gaps, or how many events it has missed.";
 const bounded = "What the agent keeps is bounded by what the node has, and its requests by what changes.";
 const oneAgent = "At no time do two agents have the state directory, and only the one that has it writes.";
 const takenOver = "After an agent has ended, another one has the state directory within 15 seconds.";
-const continued = "A consumer that continues at its cursor misses nothing, whatever happens to the agent.";
+const continued =
+  "A consumer that continues at its cursor misses nothing, whatever happens to the agent, as long as its cursor is in the log.";
+const cached = "At rest the cache of pods equals the runtime.";
 const running = "The agent ends only when it is told to.";
 const state = "packages/agent/src/state";
 const core = "packages/core/src";
@@ -169,6 +172,22 @@ export const stateMutations: readonly Mutation[] = [
     from: "const rows = sockets.map(",
     to: "const rows = sockets.slice(1).map(",
     promise: "The list of plugins has those as registered that are, and no others.",
+    seed: 1,
+  },
+  {
+    name: "a consumer whose cursor fell off the log is told of one event too few",
+    file: "packages/agent/src/lifecycle/event-reader.ts",
+    from: "const missed = host.last - this.#sequence;",
+    to: "const missed = host.last - this.#sequence - 1;",
+    promise: toldOnce,
+    seed: 1,
+  },
+  {
+    name: "a container or sandbox of a list counts as unchanged",
+    file: "packages/agent/src/runtime/known-items.ts",
+    from: "if (known && bytes.compare(known.bytes, 0, known.bytes.length, start, counts) === 0) return known.item;",
+    to: "if (known) return known.item;",
+    promise: cached,
     seed: 1,
   },
 ];

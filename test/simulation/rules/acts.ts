@@ -88,7 +88,7 @@ const PAUSE_MS = 59_000;
 const UNTIL_KEPT_MS = 1_000;
 
 /** Returns whether a boot has lost what the agent recorded about an eviction. */
-function isForgotten(
+export function isForgotten(
   eviction: { at: number },
   now: number,
   { boots, full }: History,
@@ -122,8 +122,8 @@ const CNR_STATUS = /\/customnoderesources\/[^/]+\/status$/;
 export const acts: readonly Rule[] = [
   {
     promise: "Labels, annotations, capacity and taints of other owners stay as they wrote them.",
-    watch: eachWrite(({ otherWriters }, { method, path }) => {
-      const changed = otherWriters.changed();
+    watch: eachWrite(({ otherWriters, katalyst }, { method, path }) => {
+      const changed = otherWriters.changed() ?? katalyst.changed();
       return changed && `after ${method} ${path}: ${changed}`;
     }),
   },

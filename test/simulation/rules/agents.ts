@@ -23,12 +23,13 @@ export const agents: readonly Rule[] = [
   },
   {
     promise: "After an agent has ended, another one has the state directory within 15 seconds.",
-    watch: ({ history, machine, operator }) => {
+    watch: ({ agent, history, machine, operator }) => {
       let since: number | undefined;
       return () => {
         const { now } = machine.scheduler;
         // No agent starts with an invalid file.
-        if (history.lives.some((life) => isActive(life)) || !operator.written) since = undefined;
+        const isDue = agent.isWanted && operator.written !== undefined;
+        if (!isDue || history.lives.some((life) => isActive(life))) since = undefined;
         else since ??= now;
         if (since === undefined || now - since < LONGEST_GAP_MS) return undefined;
         return `none since ${(since / 1_000).toFixed(3)} s`;

@@ -43,7 +43,9 @@ export class ConsumerView {
 
   // What happened between the last event and the snapshot is not told: containers that are not listed were removed.
   #addSnapshot({ pods, why, missed }: Snapshot): string | undefined {
-    this.#sequence = undefined;
+    // The next event shows whether as many were missed as the snapshot says.
+    const isCounted = this.#sequence !== undefined && missed !== undefined;
+    this.#sequence = isCounted ? this.#sequence! + missed : undefined;
     const mayGoBack = why === "fellOff" && missed === undefined && this.#isLogLost();
     const listed = new Map(
       pods.flatMap(({ containers }) =>

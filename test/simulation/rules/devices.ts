@@ -109,6 +109,10 @@ export const devices: readonly Rule[] = [
         .map(({ metadata }) => `${metadata.name} is gone`),
   },
   {
+    promise: "CDI files of another owner are never changed.",
+    atRest: ({ devices }) => (devices.isForeignCdiKept ? [] : ["it was changed or removed"]),
+  },
+  {
     promise: "No device, and no share of one, is prepared for two claims at one time.",
     watch: (world) => () =>
       world.devices.drivers.flatMap(({ clashes }) => clashes).find((clash) => !isUnknown(world, clash))?.what,

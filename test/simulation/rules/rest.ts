@@ -1,7 +1,7 @@
 import { mapDifferences } from "../../support/map-differences.ts";
 import { CNRS, NODE, REJECTED } from "../world/api-server.ts";
 import { isEvictionRequest } from "../world/history.ts";
-import { THEIR_RESOURCE } from "../world/other-writers.ts";
+import { KATALYST_RESOURCE } from "../world/katalyst-agent.ts";
 import { FALSE_FIELD, type Reporter } from "../world/reporters.ts";
 import { isDryRun, isFullDryRun, taintPrefixes, theirTaints } from "../world/settings.ts";
 import { request } from "../world/status.ts";
@@ -55,7 +55,7 @@ export const rest: readonly Rule[] = [
           "capacity",
           reported.map(({ name, value }) => [`widgets.example/${name}`, `${value}`]),
           Object.entries(published).filter(
-            ([key]) => key !== THEIR_RESOURCE && !isOfLiar(reporters, key) && !isKept(key),
+            ([key]) => key !== KATALYST_RESOURCE && !isOfLiar(reporters, key) && !isKept(key),
           ),
         ),
         ...differences(

@@ -51,6 +51,11 @@ export class AgentHost {
     return this.#agents.length > 1;
   }
 
+  /** Whether an agent is started again when it has ended. */
+  get isWanted(): boolean {
+    return this.#agents.some(({ isWanted }) => isWanted);
+  }
+
   /**
    * Replaces the configuration file, as editors do. A running agent reads it when it sees the change.
    * @param settings undefined for a file that is refused

@@ -1,11 +1,4 @@
-import {
-  createKubeClient,
-  createKubeMetrics,
-  type KubeApiClient,
-  type KubeObject,
-  loadClusterAccess,
-} from "@nodekeeper/core/kube";
-import { Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
+import type { KubeApiClient, KubeObject } from "@nodekeeper/core/kube";
 import type { Machine } from "../machine/machine.ts";
 import type { ApiServer } from "./api-server.ts";
 import {
@@ -17,6 +10,7 @@ import {
 } from "./binding-scheduler.ts";
 import { CLAIMS } from "./claim-scheduler.ts";
 import type { History } from "./history.ts";
+import { otherClient } from "./other-client.ts";
 
 /** What the checker has written to a claim. */
 interface Written {
@@ -72,7 +66,7 @@ export class ClaimChecker {
     const { driver, pool, device } = this.#machine.pick(results);
     const entry: DeviceEntry = { driver, pool, device, data: { checked: ++this.#checks } };
     const { name = "", namespace = "", uid } = claim.metadata;
-    this.#client ??= this.#connect();
+    this.#client ??= otherClient(this.#api, "checker");
     // Another check of this claim takes the place of this entry.
     this.#written.delete(allocation.uid);
     try {
@@ -111,16 +105,5 @@ export class ClaimChecker {
     );
     const { status } = (last?.body ?? {}) as { status?: { devices?: DeviceEntry[] } };
     return status?.devices?.[0]?.data?.checked !== entry.data?.checked;
-  }
-
-  async #connect(): Promise<KubeApiClient> {
-    return createKubeClient({
-      access: await loadClusterAccess({ kubeconfig: this.#api.kubeconfig, environment: {} }),
-      clock: systemClock,
-      log: silentLogger,
-      metrics: createKubeMetrics(new Registry()),
-      version: "dev",
-      fieldManager: "checker",
-    });
   }
 }

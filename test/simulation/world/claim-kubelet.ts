@@ -50,6 +50,8 @@ const ANSWERED_MS = 0.05;
 export class ClaimKubelet {
   readonly registryDirectory: string;
   readonly answers: Answer[] = [];
+  /** When calls failed or were not answered, in virtual milliseconds, by driver and UID of the claim. */
+  readonly failedCalls: { at: number; key: string }[] = [];
   readonly #machine: Machine;
   readonly #history: History;
   readonly #version: DraVersion;
@@ -110,14 +112,20 @@ export class ClaimKubelet {
     return (this.#lastUsed.get(uid) ?? Number.NEGATIVE_INFINITY) >= this.#machine.scheduler.now - ms;
   }
 
+  /** Ends the kubelet. Its calls are no longer answered. */
+  stop(): void {
+    this.#process?.kill();
+    for (const key of this.#calls.keys()) this.#failed(key);
+    this.#calls = new Map();
+  }
+
   /** Starts the kubelet; if it runs, it is restarted. It calls again for each claim of a pod that runs. */
   start(scheduler: ClaimScheduler): void {
-    this.#process?.kill();
+    this.stop();
     const process = this.#machine.spawn("kubelet");
     this.#process = process;
     for (const known of this.#known.values()) known.isPrepared = false;
     const plugins = new DraPlugins(this.#machine, this.registryDirectory, this.#version);
-    this.#calls = new Map();
     const loop = () => {
       plugins.step();
       this.#step(process, scheduler, plugins);
@@ -187,6 +195,7 @@ export class ClaimKubelet {
       const problem = messageOf(error).replaceAll(this.#machine.root, "");
       this.#history.note("kubelet", `${what}: ${problem}`);
       known.problem = problem;
+      this.#failed(keyOf(known));
       const recordedAt = (this.#unpreparedAt(known) ?? Number.POSITIVE_INFINITY) + ANSWERED_MS;
       const hasDied = this.#history.lives.some(
         ({ endedAt = 0 }) => endedAt >= calledAt && endedAt >= recordedAt,
@@ -195,6 +204,10 @@ export class ClaimKubelet {
       await process.clock.sleep(this.#machine.between(1_000, 5_000));
     }
     calls.delete(keyOf(known));
+  }
+
+  #failed(key: string): void {
+    this.failedCalls.push({ at: this.#machine.scheduler.now, key });
   }
 
   #prepared(known: KnownClaim, claims: Record<string, NodePrepareResourceResponse>): void {

@@ -27,8 +27,11 @@ export class Consumer {
   #cursor: string | undefined;
   readonly #machine: Machine;
   readonly #history: History;
+  readonly #longestAwayMs: number;
 
-  constructor(machine: Machine, history: History, name: string) {
+  /** @param longestAwayMs how long it is away at most after it was killed */
+  constructor(machine: Machine, history: History, name: string, longestAwayMs: number) {
+    this.#longestAwayMs = longestAwayMs;
     this.#machine = machine;
     this.#history = history;
     this.name = name;
@@ -40,10 +43,15 @@ export class Consumer {
     this.process = process;
     process.run(() => void this.#watch(process));
     process.onDeath(() => {
-      this.#machine.scheduler.after(this.#machine.between(50, 8_000), () => {
+      this.#machine.scheduler.after(this.#machine.between(50, this.#longestAwayMs), () => {
         if (this.isWanted && this.process === process) this.#machine.init.run(() => this.start());
       });
     });
+  }
+
+  /** Runs from now on. */
+  settle(): void {
+    if (this.isWanted && this.process?.isDead) this.#machine.init.run(() => this.start());
   }
 
   kill(): void {

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { KubeObject } from "@nodekeeper/core/kube";
 import type { Machine } from "../machine/machine.ts";
@@ -7,7 +7,7 @@ import { Binding } from "./binding.ts";
 import { BindingDriver } from "./binding-driver.ts";
 import { ClaimKubelet, type KnownClaim } from "./claim-kubelet.ts";
 import { ClaimScheduler, SLICES, type SliceSpec, TO_BIND } from "./claim-scheduler.ts";
-import { DriverActor, type Unpreparation } from "./drivers.ts";
+import { type ClaimCall, DriverActor } from "./drivers.ts";
 import type { BindingRates } from "./faults.ts";
 import type { History } from "./history.ts";
 import type { ContainerRuntime } from "./node.ts";
@@ -16,12 +16,18 @@ import { rackDrivers } from "./pool-driver.ts";
 const SCHEDULER_PERIOD_MS = 300;
 // The kubelet stops the containers of a force-deleted pod within the grace period of the pod.
 const LONGEST_END_MS = 40_000;
+const LONGEST_DOWN_MS = 15_000;
+
+const FOREIGN_CDI_FILE = "example.com-tool.yaml";
+const FOREIGN_CDI = '{"cdiVersion":"0.6.0","kind":"example.com/tool","devices":[]}';
 
 /** The node's devices with their drivers, and everyone who deals with them besides the agent. */
 export class Devices {
   readonly drivers: DriverActor[];
-  /** Claims that drivers were called to unprepare, oldest first. */
-  readonly unpreparations: Unpreparation[] = [];
+  /** Calls of the agent to drivers, oldest first. */
+  readonly calls: ClaimCall[] = [];
+  /** Those to unprepare a claim. */
+  readonly unpreparations: ClaimCall[] = [];
   readonly kubelet: ClaimKubelet;
   readonly scheduler: ClaimScheduler;
   /** Undefined if no device of the world has binding conditions. */
@@ -33,7 +39,9 @@ export class Devices {
   readonly #api: ApiServer;
   readonly #runtime: ContainerRuntime;
   readonly #cdiDirectory: string;
+  readonly #hasForeignCdi: boolean;
   #strays = 0;
+  #kubeletRestarts = 0;
 
   constructor(
     machine: Machine,
@@ -51,16 +59,13 @@ export class Devices {
     this.#machine = machine;
     this.#history = history;
     this.#api = api;
+    const onCall = (call: ClaimCall) => {
+      this.calls.push(call);
+      if (!call.isPrepare) this.unpreparations.push(call);
+    };
     this.drivers = Array.from(
       { length: drivers },
-      (_, at) =>
-        new DriverActor(
-          machine,
-          history,
-          `gpu-${at}.example.com`,
-          (each) => this.unpreparations.push(each),
-          hasShares,
-        ),
+      (_, at) => new DriverActor(machine, history, `gpu-${at}.example.com`, onCall, hasShares),
     );
     this.kubelet = new ClaimKubelet(machine, history, (known) => this.#unpreparedAt(known));
     this.scheduler = new ClaimScheduler(
@@ -69,14 +74,13 @@ export class Devices {
       (uid) => this.kubelet.find(uid) !== undefined,
     );
     if (hasBinding) {
-      const driver = new BindingDriver(machine, history, `${TO_BIND}-0.example.com`, (each) =>
-        this.unpreparations.push(each),
-      );
+      const driver = new BindingDriver(machine, history, `${TO_BIND}-0.example.com`, onCall);
       this.drivers.push(driver);
       this.binding = new Binding(machine, history, { api, claims: this.scheduler, driver, replicas, rates });
     }
     const { registryDirectory } = this.kubelet;
     this.#cdiDirectory = join(machine.runDirectory, "cdi");
+    this.#hasForeignCdi = machine.chance(0.5);
     mkdirSync(registryDirectory);
     this.settings = {
       wipeDelay: machine.pick(["5s", "30s"]),
@@ -94,6 +98,7 @@ export class Devices {
     this.#api.process.run(() => {
       for (const slice of foreignSlices) this.#api.store.put(slice);
     });
+    this.#writeForeignCdi();
     this.kubelet.start(this.scheduler);
     const { init } = this.#machine;
     const loop = () => {
@@ -116,11 +121,26 @@ export class Devices {
     return its.findLast(({ doneAt }) => doneAt !== undefined)?.doneAt ?? 0;
   }
 
-  /** Contents of the CDI directory, by name. */
+  /** Contents of the CDI directory without the file of another owner, by name. */
   get cdiFiles(): ReadonlyMap<string, string> {
-    // The agent creates it, also after a boot.
-    const names = existsSync(this.#cdiDirectory) ? readdirSync(this.#cdiDirectory).sort() : [];
+    if (!existsSync(this.#cdiDirectory)) return new Map();
+    const names = readdirSync(this.#cdiDirectory)
+      .filter((name) => name !== FOREIGN_CDI_FILE)
+      .sort();
     return new Map(names.map((name) => [name, readFileSync(join(this.#cdiDirectory, name), "utf8")]));
+  }
+
+  /** Whether the CDI file of another owner is as its owner wrote it. */
+  get isForeignCdiKept(): boolean {
+    if (!this.#hasForeignCdi) return true;
+    const file = join(this.#cdiDirectory, FOREIGN_CDI_FILE);
+    return existsSync(file) && readFileSync(file, "utf8") === FOREIGN_CDI;
+  }
+
+  #writeForeignCdi(): void {
+    if (!this.#hasForeignCdi) return;
+    mkdirSync(this.#cdiDirectory, { recursive: true });
+    writeFileSync(join(this.#cdiDirectory, FOREIGN_CDI_FILE), FOREIGN_CDI);
   }
 
   /** ResourceSlices of the agent. */
@@ -156,12 +176,18 @@ export class Devices {
   /** What a boot does: no device is prepared any more, and the kubelet calls again for each claim. */
   boot(): void {
     for (const { prepared } of this.drivers) prepared.clear();
+    this.#writeForeignCdi();
     this.restartKubelet();
   }
 
   restartKubelet(): void {
+    const { init } = this.#machine;
     this.#history.note("fault", "kubelet restarts");
-    this.kubelet.start(this.scheduler);
+    this.kubelet.stop();
+    const restart = ++this.#kubeletRestarts;
+    init.after(this.#machine.pick([0, 0, this.#machine.between(1_000, LONGEST_DOWN_MS)]), () => {
+      if (restart === this.#kubeletRestarts) this.kubelet.start(this.scheduler);
+    });
   }
 
   /** Deletes a pod at once. Its containers may run on for a while: the kubelet stops them later. */

@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { fillDisk } from "../machine/edges/sqlite.ts";
 import type { Machine } from "../machine/machine.ts";
 import type { AgentHost } from "./agent-host.ts";
@@ -32,7 +31,7 @@ export class Disk {
     const machine = this.#machine;
     if (machine.readOnlyDirectory !== undefined || this.#agent.hasSecond) return;
     this.#history.note("fault", "disk read-only");
-    machine.readOnlyDirectory = join(machine.root, "state");
+    machine.readOnlyDirectory = machine.stateDirectory;
     this.#livesBefore = this.#history.lives.length;
     this.#history.readOnly.push({ from: machine.scheduler.now, to: Number.POSITIVE_INFINITY });
     machine.scheduler.after(machine.between(1_000, 30_000), () => this.#remount());

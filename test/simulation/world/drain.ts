@@ -1,15 +1,9 @@
-import {
-  createKubeClient,
-  createKubeMetrics,
-  type KubeApiClient,
-  loadClusterAccess,
-  podResource,
-} from "@nodekeeper/core/kube";
-import { Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
+import { type KubeApiClient, podResource } from "@nodekeeper/core/kube";
 import type { Machine } from "../machine/machine.ts";
 import { type ApiServer, NODE } from "./api-server.ts";
 import type { History } from "./history.ts";
 import { protectedNames } from "./node.ts";
+import { otherClient } from "./other-client.ts";
 
 // As kubectl drain.
 const RETRY_MS = 5_000;
@@ -49,7 +43,7 @@ export class Drain {
 
   /** Returns whether the pod need not be evicted any more. */
   async #evict(name: string): Promise<boolean> {
-    this.#client ??= this.#connect();
+    this.#client ??= otherClient(this.#api, "kubectl-drain");
     const client = await this.#client;
     const eviction = { apiVersion: "policy/v1", kind: "Eviction", metadata: { name, namespace: "default" } };
     try {
@@ -74,17 +68,6 @@ export class Drain {
         unschedulable: isUnschedulable,
         taints: isUnschedulable ? [...others, CORDON] : others,
       },
-    });
-  }
-
-  async #connect(): Promise<KubeApiClient> {
-    return createKubeClient({
-      access: await loadClusterAccess({ kubeconfig: this.#api.kubeconfig, environment: {} }),
-      clock: systemClock,
-      log: silentLogger,
-      metrics: createKubeMetrics(new Registry()),
-      version: "dev",
-      fieldManager: "kubectl-drain",
     });
   }
 }

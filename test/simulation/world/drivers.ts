@@ -29,14 +29,22 @@ export interface Clash {
   what: string;
 }
 
-/** An unprepare of a claim that has reached the driver. */
-export interface Unpreparation {
+/** A call for a claim that has reached the driver. */
+export interface ClaimCall {
+  isPrepare: boolean;
   /** Virtual milliseconds. */
   at: number;
-  /** Virtual milliseconds at which the claim was unprepared. Undefined if it was not. */
+  /**
+   * Virtual milliseconds at which the driver was done and its answer is one that the agent accepts. Undefined if it is
+   * not, or if the agent may have stopped waiting.
+   */
   doneAt: number | undefined;
+  /** What was called, and at which time, in virtual milliseconds, it ended. Undefined if it runs. */
+  process: Process;
+  endedAt: number | undefined;
   driver: string;
   uid: string;
+  /** The devices, or shares of them, by `keyOf`. */
   devices: string[];
 }
 
@@ -74,7 +82,9 @@ export class DriverActor extends PluginActor {
   readonly #isDivisible: boolean;
   #waiting: (() => void)[] = [];
 
-  readonly #onUnprepare: (unpreparation: Unpreparation) => void;
+  readonly #onCall: (call: ClaimCall) => void;
+  // Calls that waited while the process was frozen.
+  readonly #late = new WeakSet<ClaimCall>();
   readonly #hasShares: boolean;
 
   /** @param hasShares whether every other device may be allocated several times */
@@ -82,11 +92,11 @@ export class DriverActor extends PluginActor {
     machine: Machine,
     history: History,
     name: string,
-    onUnprepare: (unpreparation: Unpreparation) => void,
+    onCall: (call: ClaimCall) => void,
     hasShares = false,
   ) {
     super(machine, history, name);
-    this.#onUnprepare = onUnprepare;
+    this.#onCall = onCall;
     this.#hasShares = hasShares;
     this.#hasHealth = machine.chance(0.5);
     this.isRolling = machine.chance(0.5);
@@ -188,6 +198,7 @@ export class DriverActor extends PluginActor {
       prepare: async (claim, signal) => {
         if (this.isCallLost()) throw new Error("the call has not arrived");
         this.#take(claim);
+        const call = this.#called(process, claim, true);
         await this.hesitate(process, signal);
         const prepared = claim.devices.map(({ request, pool, device, shareId }) => ({
           request,
@@ -196,26 +207,51 @@ export class DriverActor extends PluginActor {
           ...(shareId ? { shareId } : {}),
           edits: { env: { DEVICE: device } },
         }));
-        return falseAnswers[this.#falsehood ?? ""]?.(prepared) ?? prepared;
+        const falsified = falseAnswers[this.#falsehood ?? ""]?.(prepared);
+        if (!falsified) this.#done(call);
+        return falsified ?? prepared;
       },
-      unprepare: async ({ uid, devices }, signal) => {
-        const { scheduler } = this.machine;
-        const names = devices.map(({ device }) => device);
-        const unpreparation: Unpreparation = {
-          at: scheduler.now,
-          doneAt: undefined,
-          driver: this.name,
-          uid,
-          devices: names,
-        };
-        this.#onUnprepare(unpreparation);
+      unprepare: async (claim, signal) => {
+        const { uid } = claim;
+        const call = this.#called(process, claim, false);
         this.history.note(this.name, `unprepares ${uid}`);
         await this.hesitate(process, signal);
         for (const [key, holder] of this.prepared) if (holder === uid) this.prepared.delete(key);
-        unpreparation.doneAt = scheduler.now;
+        this.#done(call);
         this.unprepared();
       },
     });
+  }
+
+  #called(
+    process: Process,
+    { uid, devices }: Pick<ClaimToPrepare, "uid" | "devices">,
+    isPrepare: boolean,
+  ): ClaimCall {
+    const { scheduler } = this.machine;
+    const names = devices.map(({ pool, device, shareId }) => keyOf(pool, device, shareId));
+    const unknown = { doneAt: undefined, endedAt: undefined };
+    const { name: driver } = this;
+    const call: ClaimCall = {
+      isPrepare,
+      at: scheduler.now,
+      ...unknown,
+      process,
+      driver,
+      uid,
+      devices: names,
+    };
+    // The agent has called a while ago.
+    if (process.isCatchingUp) this.#late.add(call);
+    process.onDeath(() => {
+      call.endedAt = scheduler.now;
+    });
+    this.#onCall(call);
+    return call;
+  }
+
+  #done(call: ClaimCall): void {
+    if (!this.#late.has(call) && !call.process.isCatchingUp) call.doneAt = this.machine.scheduler.now;
   }
 
   /** What it serves for devices with binding conditions. */

@@ -85,6 +85,9 @@ export interface FaultRates extends Record<TimedFault, number>, StopFaults {
   otherNodes: number;
   /** Share of the calls that prepare a claim with binding conditions at which the agent dies before the driver is called. */
   killsAtPreparations: number;
+  /** Of the losses of power, the share that loses commits, and the share that tears files which were not synced. */
+  lostCommits: number;
+  tornFiles: number;
   /** Share of the allocations with opaque parameters for which the API server refuses a server-side apply. */
   unsortedParameters: number;
 }
@@ -162,7 +165,7 @@ export function drawFaults(
   };
 }
 
-type PowerRates = Pick<FaultRates, "powerLosses" | "reboots">;
+type PowerRates = Pick<FaultRates, "powerLosses" | "reboots" | "lostCommits" | "tornFiles">;
 type DiskRates = Pick<FaultRates, "readOnlyDisks">;
 type SecondAgentRates = Pick<FaultRates, "secondAgents">;
 type HostRates = Pick<FaultRates, "hostChanges" | "hostDamages">;
@@ -199,7 +202,13 @@ export type OwnRates = PowerRates &
 
 export function drawPowerFaults(random: () => number): PowerRates {
   const meanMs = meanTimes(random);
-  return { powerLosses: meanMs(0.15, 15, 60), reboots: meanMs(0.1, 20, 60) };
+  const share = (often: number) => (random() < often ? random() : 0);
+  return {
+    powerLosses: meanMs(0.15, 15, 60),
+    reboots: meanMs(0.1, 20, 60),
+    lostCommits: share(0.9),
+    tornFiles: share(0.8),
+  };
 }
 
 export function drawDiskFaults(random: () => number): DiskRates {
@@ -315,7 +324,7 @@ export function weatherOf(
 
 /**
  * Refusals of the API server, and writes of another client just before those of the agent.
- * @param precede makes another client write to the Node and the CustomNodeResource
+ * @param precede makes another client write to the Node
  */
 export function apiFaultsOf(
   machine: Machine,

@@ -1,28 +1,20 @@
 import type { Machine } from "../machine/machine.ts";
-import { type ApiServer, CNRS, NODE } from "./api-server.ts";
+import { type ApiServer, NODE } from "./api-server.ts";
 import type { History } from "./history.ts";
 import { theirTaints } from "./settings.ts";
 
 interface Fields {
   labels: Record<string, string>;
   annotations: Record<string, string>;
-  capacity: Record<string, string>;
   taints: { key: string; value?: string; effect: string }[];
 }
 
-interface Status {
-  resources?: { capacity?: Record<string, string> };
-}
-
-const objects = ["nodes", CNRS] as const;
-
-/** Clients that write labels, annotations, capacity and taints of their own on the objects that the agent writes too. */
+/** Clients that write labels, annotations and taints of their own on the Node. */
 export class OtherWriters {
   readonly #machine: Machine;
   readonly #api: ApiServer;
   readonly #history: History;
-  /** What is theirs on each object that they have written. */
-  readonly #written = new Map<string, Fields>();
+  #written: Fields | undefined;
   #version = 0;
 
   constructor(machine: Machine, api: ApiServer, history: History) {
@@ -34,58 +26,49 @@ export class OtherWriters {
   /** Writes other values than before. Every other time the taints are removed. */
   write(): void {
     const { store } = this.#api;
+    const node = store.get("nodes", NODE);
+    if (!node) return;
     const fields = fieldsOf(++this.#version);
-    for (const resource of objects) {
-      const live = store.get(resource, NODE);
-      if (!live) continue;
-      const { metadata, spec = {} } = live as typeof live & { spec?: Partial<Fields> };
-      const status = (live.status ?? {}) as Status;
-      const labels = { ...metadata.labels, ...fields.labels };
-      const annotations = { ...metadata.annotations, ...fields.annotations };
-      const kept = (spec.taints ?? []).filter(({ key }) => !theirTaints.includes(key));
-      // The taints of a CustomNodeResource are of another type.
-      const isNode = resource === "nodes";
-      const taints = isNode
-        ? { taints: this.#machine.chance(0.5) ? [...kept, ...fields.taints] : [...fields.taints, ...kept] }
-        : {};
-      const capacity = { ...status.resources?.capacity, ...fields.capacity };
-      // The kubelet writes that of the Node.
-      const resources = isNode ? {} : { status: { ...status, resources: { ...status.resources, capacity } } };
-      store.put({
-        ...{ ...live, ...resources, metadata: { ...metadata, labels, annotations } },
-        spec: { ...spec, ...taints },
-      });
-      this.#written.set(resource, isNode ? { ...fields, capacity: {} } : { ...fields, taints: [] });
-    }
+    const { metadata } = node;
+    const spec = (node.spec ?? {}) as Partial<Fields>;
+    const kept = (spec.taints ?? []).filter(({ key }) => !theirTaints.includes(key));
+    const taints = this.#machine.chance(0.5) ? [...kept, ...fields.taints] : [...fields.taints, ...kept];
+    store.put({
+      ...node,
+      metadata: {
+        ...metadata,
+        labels: { ...metadata.labels, ...fields.labels },
+        annotations: { ...metadata.annotations, ...fields.annotations },
+      },
+      spec: { ...spec, taints },
+    });
+    this.#written = fields;
     this.#history.note("other writers", `write version ${this.#version}`);
   }
 
   /** Returns what is theirs and no longer as they wrote it. */
   changed(): string | undefined {
-    for (const [resource, { labels, annotations, capacity, taints }] of this.#written) {
-      const { metadata, spec, status } = this.#api.store.get(resource, NODE) ?? { metadata: {} };
-      const found = ((spec ?? {}) as Partial<Fields>).taints ?? [];
-      const theirs = found.filter(({ key }) => theirTaints.includes(key));
-      const lost =
-        differs("label", labels, metadata.labels) ??
-        differs("annotation", annotations, metadata.annotations) ??
-        differs("capacity", capacity, ((status ?? {}) as Status).resources?.capacity) ??
-        differs("taint", byKey(taints), byKey(theirs));
-      if (lost !== undefined) return `${resource}: ${lost}`;
-    }
-    return undefined;
+    if (!this.#written) return undefined;
+    const { labels, annotations, taints } = this.#written;
+    const { metadata, spec } = this.#api.store.get("nodes", NODE) ?? { metadata: {} };
+    const found = ((spec ?? {}) as Partial<Fields>).taints ?? [];
+    const theirs = byKey(found.filter(({ key }) => theirTaints.includes(key)));
+    const written = byKey(taints);
+    const absent = Object.keys(theirs).filter((key) => !(key in written));
+    const lost =
+      lostOf("label", labels, metadata.labels) ??
+      lostOf("annotation", annotations, metadata.annotations) ??
+      lostOf("taint", written, theirs) ??
+      (absent.length > 0 ? `taint ${absent} is there again` : undefined);
+    return lost && `nodes: ${lost}`;
   }
 }
-
-/** A resource of another client in the CustomNodeResource. */
-export const THEIR_RESOURCE = "example.org/cores";
 
 function fieldsOf(version: number): Fields {
   const value = `v${version}`;
   return {
     labels: { "example.org/owner": value },
     annotations: { "example.org/note": value },
-    capacity: { [THEIR_RESOURCE]: `${version}` },
     taints: version % 2 === 0 ? [] : theirTaints.map((key) => ({ key, value, effect: "NoSchedule" })),
   };
 }
@@ -94,16 +77,14 @@ function byKey(taints: Fields["taints"]): Record<string, string> {
   return Object.fromEntries(taints.map(({ key, value = "", effect }) => [key, `${value}:${effect}`]));
 }
 
-function differs(
+/** Returns the first value that is not as it was written. */
+export function lostOf(
   what: string,
-  wanted: Readonly<Record<string, string>>,
+  written: Readonly<Record<string, string>> = {},
   found: Readonly<Record<string, string>> = {},
 ): string | undefined {
-  const keys =
-    what === "taint" ? new Set([...Object.keys(wanted), ...Object.keys(found)]) : Object.keys(wanted);
-  for (const key of keys) {
-    if (found[key] !== wanted[key])
-      return `${what} ${key} is ${found[key] ?? "missing"} instead of ${wanted[key] ?? "missing"}`;
+  for (const [key, value] of Object.entries(written)) {
+    if (found[key] !== value) return `${what} ${key} is ${found[key] ?? "missing"} instead of ${value}`;
   }
   return undefined;
 }

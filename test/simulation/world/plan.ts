@@ -33,6 +33,8 @@ export interface Plan {
   hasShares: boolean;
   /** Whether there is another node whose agent publishes the same pools of devices. */
   hasPools: boolean;
+  /** Whether the agent's log of lifecycle events is so short that cursors fall off it. */
+  hasShortLog: boolean;
   /** With which the agent is started first. */
   settings: Settings;
   /** Undefined if the agent stops no containers. */
@@ -40,6 +42,9 @@ export interface Plan {
   /** Whether a second agent takes over from the first. */
   rollingUpdate: boolean;
 }
+
+/** How many lifecycle events a short log has: the least that the setting may be. */
+export const SHORT_LOG = 100;
 
 /** What is different from the plan that is drawn from a seed. */
 export type PlanChanges = Partial<Omit<Plan, "faults">> & {
@@ -90,6 +95,7 @@ const REALLOCATION = 11_000_027;
 const POOLS = 9_000_011;
 const SHARES = 12_000_017;
 const POOL_FAULTS = 10_000_019;
+const SHORT_LOG_SEED = 13_000_027;
 
 // Share of the worlds in which the agent stops containers.
 const STOPPING = 0.25;
@@ -99,6 +105,10 @@ const BINDING_SHARE = 0.2;
 
 // Share of the worlds in which claims can have shares of a device.
 const SHARES_SHARE = 0.3;
+
+// Share of the worlds whose log of lifecycle events is short, and how often consumers are killed in them.
+const SHORT_LOG_SHARE = 0.2;
+const SHORT_LOG_KILLS_MS = 20_000;
 
 // Share of the small worlds without other devices and without an ending that have pools beyond the node: about 11 % of
 // all worlds.
@@ -169,9 +179,11 @@ function draw(machine: Machine, seed: number, isQuick: boolean, drawn: OwnRates)
     hasBinding: seededRandom(seed + BINDING)() < BINDING_SHARE,
     hasShares: seededRandom(seed + SHARES)() < SHARES_SHARE,
     hasPools: false,
+    hasShortLog: seededRandom(seed + SHORT_LOG_SEED)() < SHORT_LOG_SHARE,
     settings: drawSettings(machine),
     rollingUpdate: Number.isFinite(faults.secondAgents) && machine.chance(0.6),
   };
+  if (plan.hasShortLog) faults.consumerKills = Math.min(faults.consumerKills, SHORT_LOG_KILLS_MS);
   const isShort = plan.drivers === 0 && !plan.hasBinding && seed % LONG_CALM_EVERY !== 0;
   const mayHavePools =
     isSmall && !isQuick && plan.drivers === 0 && !plan.hasBinding && seed % LONG_CALM_EVERY !== 0;

@@ -4,12 +4,16 @@ import type { Machine } from "../machine/machine.ts";
 import type { AgentHost } from "./agent-host.ts";
 import type { Consumer } from "./consumer.ts";
 import type { Devices } from "./devices.ts";
+import { type Counts, count } from "./faults.ts";
 import type { History } from "./history.ts";
 import type { ContainerRuntime } from "./node.ts";
+import type { Plan } from "./plan.ts";
 import type { PluginActor } from "./plugins.ts";
 
 interface Parts {
   machine: Machine;
+  plan: Plan;
+  faults: Counts;
   history: History;
   agent: AgentHost;
   runtime: ContainerRuntime;
@@ -19,18 +23,16 @@ interface Parts {
 }
 
 // Most commits are written back by the kernel long before the power is lost.
-const LOST_COMMITS = [0, 1, 1, 2, 5, 20];
+const LOST_COMMITS = [1, 1, 2, 5, 20];
 const LONGEST_STOP_MS = 5_000;
 
 /** The power of the node. Whenever it went down it boots, and each process is started again after a while. */
 export class Power {
   readonly #parts: Parts;
-  readonly #stateDirectory: string;
   #isGoingDown = false;
 
   constructor(parts: Parts) {
     this.#parts = parts;
-    this.#stateDirectory = join(parts.machine.root, "state");
   }
 
   /** Loses the power: at once, or at one of the next acts of the agent. */
@@ -73,24 +75,30 @@ export class Power {
   }
 
   #lost(): void {
-    const { machine, history } = this.#parts;
+    const { machine, history, plan, faults } = this.#parts;
     const log = machine.logOf(this.#file("nodekeeper.db"));
-    log.lose(machine.pick(LOST_COMMITS), machine.chance(0.5));
+    const { lostCommits, tornFiles } = plan.faults;
+    const isTorn = machine.chance(tornFiles);
+    if (machine.chance(lostCommits) && log.lose(machine.pick(LOST_COMMITS), isTorn)) {
+      count(faults, "lostCommits");
+      if (isTorn) count(faults, "tornFiles");
+    }
     // The agent syncs `nodekeeper.gap` only.
-    if (machine.chance(0.5)) this.#tear("nodekeeper.pid");
+    if (machine.chance(tornFiles) && this.#tear("nodekeeper.pid")) count(faults, "tornFiles");
     history.note("fault", `power lost, commits are kept until ${(log.lastCommitAt / 1_000).toFixed(3)} s`);
     this.#boot();
   }
 
-  #tear(name: string): void {
+  #tear(name: string): boolean {
     const file = this.#file(name);
-    if (!existsSync(file)) return;
+    if (!existsSync(file)) return false;
     const bytes = readFileSync(file);
     writeFileSync(file, bytes.subarray(0, bytes.length >> 1));
+    return true;
   }
 
   #file(name: string): string {
-    return join(this.#stateDirectory, name);
+    return join(this.#parts.machine.stateDirectory, name);
   }
 
   #boot(): void {

@@ -11,6 +11,7 @@ import { EvictionActor } from "./eviction-plugins.ts";
 import { apiFaultsOf, type Counts, count, type TimedFault, weatherOf } from "./faults.ts";
 import { type ApiWrite, type History, isEviction } from "./history.ts";
 import type { Host } from "./host.ts";
+import type { KatalystAgent } from "./katalyst-agent.ts";
 import type { ContainerRuntime } from "./node.ts";
 import type { Operator } from "./operator.ts";
 import type { OtherWriters } from "./other-writers.ts";
@@ -43,6 +44,7 @@ interface Parts {
   readonly devices: Devices;
   readonly pools: SharedPools | undefined;
   readonly otherWriters: OtherWriters;
+  readonly katalyst: KatalystAgent;
   readonly faults: Counts;
   readonly isCalm: boolean;
   /** Deletes a pod that comes back. */
@@ -64,7 +66,7 @@ export class Storm {
 
   /** Begins the storm. Chance is drawn in the order of the calls. */
   begin(): void {
-    const { machine, history, plan, api, runtime, faults, plugins, otherWriters } = this.#parts;
+    const { machine, history, plan, api, runtime, faults, plugins, otherWriters, katalyst } = this.#parts;
     history.note("world", "the storm begins");
     machine.network.weather = weatherOf(machine, plan.faults, faults, (method, url) =>
       history.lost.push({ at: machine.scheduler.now, method, url }),
@@ -83,6 +85,7 @@ export class Storm {
     this.#overDevices();
     this.#overBinding();
     this.#again(7_000, () => api.process.run(() => otherWriters.write()));
+    this.#again(7_000, () => katalyst.write());
     this.#overPools();
   }
 
@@ -168,13 +171,14 @@ export class Storm {
 
   // What plugins report, and the pods.
   #overPressure(): void {
-    const { machine, runtime, reporters, evictionPlugins } = this.#parts;
+    const { machine, plan, runtime, reporters, evictionPlugins } = this.#parts;
     const { stops } = runtime;
     if (stops) this.#often("containerCrashes", () => stops.crash());
     this.#again(8_000, () => machine.pick(reporters).change());
     this.#again(stops ? EAGER_MS : 10_000, () => machine.pick(evictionPlugins).change());
     this.#again(15_000, () => machine.pick(this.#parts.plugins).turn());
-    this.#again(12_000, () => this.#parts.deletePod());
+    // A short log is soon full.
+    this.#again(plan.hasShortLog ? 2_000 : 12_000, () => this.#parts.deletePod());
   }
 
   #overDevices(): void {

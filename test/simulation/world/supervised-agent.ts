@@ -180,7 +180,9 @@ export class SupervisedAgent {
       // The numbers of the process and of the host differ from run to run.
       history.note(this.#name, "fails: the state directory is in use");
       if (!this.#parts.hasOther()) failures.push(`no other agent is there: ${error.message}`);
-      else if (!NAMED.test(error.message)) failures.push(`the other agent is not named: ${error.message}`);
+      else if (history.full.length === 0 && !NAMED.test(error.message))
+        // On a full disk, the file that names it can't be written.
+        failures.push(`the other agent is not named: ${error.message}`);
       return;
     }
     const isRefused = error instanceof ConfigurationError && !operator.written;

@@ -17,10 +17,11 @@ import { History } from "./history.ts";
 import { Host } from "./host.ts";
 import { InTree } from "./in-tree.ts";
 import { SYSTEM_REPORTER } from "./in-tree-settings.ts";
+import { KatalystAgent } from "./katalyst-agent.ts";
 import { ContainerRuntime, drawRuntime, Kubelet, seedPods } from "./node.ts";
 import { Operator } from "./operator.ts";
 import { OtherWriters } from "./other-writers.ts";
-import { CALM_MS, drawPlan, type Plan, type PlanChanges, stalls } from "./plan.ts";
+import { CALM_MS, drawPlan, type Plan, type PlanChanges, SHORT_LOG, stalls } from "./plan.ts";
 import type { PluginActor } from "./plugins.ts";
 import { Policies } from "./policies.ts";
 import { Reporter } from "./reporters.ts";
@@ -54,6 +55,7 @@ export class World {
   /** Undefined if no pool of the world is one beyond the node. */
   readonly pools: SharedPools | undefined;
   readonly otherWriters: OtherWriters;
+  readonly katalyst: KatalystAgent;
   /** Number of faults by name. */
   readonly faults: Record<string, number> = {};
   /** `archive.endpoint`, from the next configuration on. Empty: nothing is exported. */
@@ -83,7 +85,9 @@ export class World {
       (name) =>
         new EvictionActor(machine, this.history, name, () => this.api.pods.named, seed % NAMES_ALL === 0),
     );
-    this.consumers = names("consumer", consumers).map((name) => new Consumer(machine, this.history, name));
+    this.consumers = names("consumer", consumers).map(
+      (name) => new Consumer(machine, this.history, name, this.plan.hasShortLog ? LONG_AWAY_MS : AWAY_MS),
+    );
     for (const plugin of this.evictionPlugins) plugin.hasCondition = machine.chance(0.5);
     this.devices = new Devices(machine, this.history, this, {
       drivers: this.plan.drivers,
@@ -94,6 +98,7 @@ export class World {
     });
     this.#drawPlugins();
     this.otherWriters = new OtherWriters(machine, this.api, this.history);
+    this.katalyst = new KatalystAgent(machine, this.history, this.api);
     this.budgets = new Budgets(machine, this.history, this.api);
     this.drain = new Drain(machine, this.history, this.api);
     mkdirSync(join(root, "plugins"), { mode: 0o700 });
@@ -209,6 +214,7 @@ export class World {
     this.runtime.eventFaults = {};
     this.runtime.stops?.settle();
     for (const plugin of this.plugins) plugin.settle();
+    for (const consumer of this.consumers) consumer.settle();
     this.devices.binding?.settle();
     this.pools?.settle();
   }
@@ -258,7 +264,9 @@ export class World {
       api: { socket: join(runDirectory, "api.sock") },
       // Compression would take real time.
       archive: { endpoint: this.archiveEndpoint, compression: "none" },
-      lifecycle: { logCapacity: 2_000, savedEvents: 1_000 },
+      lifecycle: this.plan.hasShortLog
+        ? { logCapacity: SHORT_LOG, savedEvents: SHORT_LOG }
+        : { logCapacity: 2_000, savedEvents: 1_000 },
       runtime: { endpoint: join(runDirectory, "cri.sock") },
       plugins: { directories: [join(root, "plugins")], endpointDirectories: [] },
       reporting: {
@@ -280,6 +288,10 @@ const SHORT_GRACE_MS = 30_000;
 const BOOKMARKS_MS = 60_000;
 // So that watches have had one when they stall.
 const QUICK_BOOKMARKS_MS = 3_000;
+
+// How long consumers are away at most: while a short log fills, or not.
+const AWAY_MS = 8_000;
+const LONG_AWAY_MS = 60_000;
 
 // In one of so many worlds, eviction plugins name all pods that they are offered, however few they are asked for.
 const NAMES_ALL = 7;

@@ -1,4 +1,4 @@
-import { readlinkSync } from "node:fs";
+import { readlinkSync, writeFileSync } from "node:fs";
 import { sep } from "node:path";
 import { machineIfAny } from "../machine.ts";
 import { processIfAny } from "../process.ts";
@@ -13,8 +13,7 @@ const SQLITE_IOERR_WRITE = 778;
 export function isReadOnly(file: unknown): boolean {
   const machine = machineIfAny();
   if (!machine?.readOnlyDirectory || processIfAny() === machine.init) return false;
-  const path = typeof file === "number" ? readlinkSync(`/proc/self/fd/${file}`) : file;
-  return typeof path === "string" && path.startsWith(machine.readOnlyDirectory + sep);
+  return isIn(machine.readOnlyDirectory, file);
 }
 
 /** Throws as system calls do that would change a file of a read-only file system. */
@@ -22,6 +21,20 @@ export function mustBeWritable(call: string, file: unknown): void {
   if (!isReadOnly(file)) return;
   const message = `EROFS: read-only file system, ${call} '${file}'`;
   throw Object.assign(new Error(message), { code: "EROFS", errno: -30, syscall: call, path: file });
+}
+
+/** Throws as a write does that needs a new block on a full disk. A file that is written by its path is empty then. */
+export function mustHaveSpace(call: string, file: unknown): void {
+  const machine = machineIfAny();
+  if (!machine?.isDiskFull || processIfAny() === machine.init || !isIn(machine.stateDirectory, file)) return;
+  if (typeof file === "string") writeFileSync(file, "");
+  const message = `ENOSPC: no space left on device, ${call}`;
+  throw Object.assign(new Error(message), { code: "ENOSPC", errno: -28, syscall: call });
+}
+
+function isIn(directory: string, file: unknown): boolean {
+  const path = typeof file === "number" ? readlinkSync(`/proc/self/fd/${file}`) : file;
+  return typeof path === "string" && path.startsWith(directory + sep);
 }
 
 /** The error of SQLite if it can't write to a file that it has opened. */

@@ -3,10 +3,10 @@
 import * as real from "node:fs";
 import { promisify } from "node:util";
 import { processIfAny } from "../process.ts";
+import { mustBeWritable, mustHaveSpace } from "./disk-errors.ts";
 import { changed } from "./inotify.ts";
 import { later } from "./later.ts";
 import { procFile } from "./proc.ts";
-import { mustBeWritable } from "./read-only.ts";
 
 export * from "node:fs";
 export { watch } from "./inotify.ts";
@@ -19,6 +19,8 @@ function changing<F extends Call>(call: F, event: "rename" | "change", ...at: nu
     processIfAny()?.edge();
     const files = places.map((place) => args[place]);
     for (const file of files) if (writes(call, file, args[1])) mustBeWritable(call.name, file);
+    // What is written in place, by `writeSync`, needs no more space.
+    if ((call as unknown) === real.writeFileSync) mustHaveSpace("write", args[0]);
     const result = (call as unknown as (...all: unknown[]) => unknown)(...args);
     for (const file of files) if (typeof file === "string") changed(file, event);
     return result;

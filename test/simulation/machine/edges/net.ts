@@ -3,8 +3,8 @@ import { EventEmitter } from "node:events";
 import { rmSync } from "node:fs";
 import { Connection, type Listener } from "../network.ts";
 import { currentProcess } from "../process.ts";
+import { isReadOnly } from "./disk-errors.ts";
 import { changed } from "./inotify.ts";
-import { isReadOnly } from "./read-only.ts";
 import { connectUnix, listenUnix } from "./sockets.ts";
 
 export { BlockList, isIP, isIPv4, isIPv6 } from "node:net";

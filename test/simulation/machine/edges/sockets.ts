@@ -4,8 +4,8 @@ import { dirname, join } from "node:path";
 import { machineOf } from "../machine.ts";
 import { Connection, type Listener, type Service } from "../network.ts";
 import { currentProcess } from "../process.ts";
+import { isReadOnly } from "./disk-errors.ts";
 import { changed } from "./inotify.ts";
-import { isReadOnly } from "./read-only.ts";
 
 let bound = 0;
 

@@ -3,7 +3,7 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { DatabaseSync as RealDatabase } from "node:sqlite";
 import { type Machine, machineIfAny } from "../machine.ts";
 import { processIfAny } from "../process.ts";
-import { failedWrite, isReadOnly } from "./read-only.ts";
+import { failedWrite, isReadOnly } from "./disk-errors.ts";
 
 export { constants, StatementSync } from "node:sqlite";
 

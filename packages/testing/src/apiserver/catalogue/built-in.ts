@@ -4,7 +4,9 @@ import { eventsV1, resourceSliceV1beta1 } from "./conversion.ts";
 import { definitionOf, establishedStatus } from "./custom.ts";
 import type { ResourceDefinition, ServedVersion } from "./definition.ts";
 import { validateDeviceStatus } from "./device-status.ts";
+import { validateNode } from "./node-rules.ts";
 import { mergeRulesOnDemand, schemaNamed } from "./open-api.ts";
+import { validateResourceSlice } from "./slice-rules.ts";
 
 /** Returns a served version with the schema for validation. */
 function version(name: string, schema: string): ServedVersion {
@@ -77,6 +79,7 @@ export function builtInResources(): ResourceDefinition[] {
       statusWritesMetadata: true,
       selectable: { "spec.unschedulable": ["spec", "unschedulable"] },
       columns: columns.nodeColumns,
+      validate: validateNode,
     }),
     core("Pod", "pods", ["po"], {
       categories: ["all"],
@@ -197,6 +200,7 @@ function deviceResources(): ResourceDefinition[] {
         generation: true,
         selectable: { "spec.nodeName": ["spec", "nodeName"], "spec.driver": ["spec", "driver"] },
         columns: columns.resourceSliceColumns,
+        validate: validateResourceSlice,
       },
     ),
     grouped(group, "DeviceClass", "deviceclasses", [version("v1", "io.k8s.api.resource.v1.DeviceClass")], {

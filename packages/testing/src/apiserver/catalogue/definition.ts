@@ -61,8 +61,8 @@ export interface ResourceDefinition {
   mergeRules(): FieldSchema;
   /** Sets the server's defaults on a new object. `time` is the current RFC 3339 time. */
   onCreate?(object: KubeObject, time: string): KubeObject;
-  /** Throws a StatusError if an object is not valid. */
-  validate?(object: KubeObject): void;
+  /** Throws a StatusError if an object is not valid. `before` is the object that it replaces, if there is one. */
+  validate?(object: KubeObject, before?: KubeObject): void;
 }
 
 /** Target of a request. */

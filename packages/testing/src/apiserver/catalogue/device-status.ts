@@ -2,6 +2,7 @@ import { BlockList, isIP } from "node:net";
 import type { KubeObject } from "@nodekeeper/core/kube";
 import { at, isTree, type Tree } from "../json.ts";
 import { invalid } from "../status.ts";
+import { treesAt } from "./object-rules.ts";
 
 const subject = { group: "resource.k8s.io", plural: "resourceclaims", kind: "ResourceClaim" };
 const conditionStatuses: readonly unknown[] = ["True", "False", "Unknown"];
@@ -11,9 +12,9 @@ export function validateDeviceStatus(claim: KubeObject): void {
   const refuse = (field: string, why: string): never => {
     throw invalid({ ...subject, name: claim.metadata.name ?? "" }, field, why);
   };
-  const results = listAt(claim, "status", "allocation", "devices", "results");
+  const results = treesAt(claim, "status", "allocation", "devices", "results");
   const allocated = new Set(results.map(keyOf));
-  for (const [index, entry] of listAt(claim, "status", "devices").entries()) {
+  for (const [index, entry] of treesAt(claim, "status", "devices").entries()) {
     const field = `status.devices[${index}]`;
     if (!allocated.has(keyOf(entry)))
       refuse(field, "Invalid value: must be an allocated device in the claim");
@@ -29,7 +30,7 @@ export function validateDeviceStatus(claim: KubeObject): void {
 type Problems = [field: string, why: string][];
 
 function conditionProblems(entry: Tree): Problems {
-  const conditions = listAt(entry, "conditions");
+  const conditions = treesAt(entry, "conditions");
   const problems: Problems =
     conditions.length > 8 ? [["conditions", "Too many: must have at most 8 items"]] : [];
   const types = new Set<unknown>();
@@ -80,11 +81,6 @@ function isInterfaceAddress(text: string): boolean {
   } catch {
     return false;
   }
-}
-
-function listAt(value: unknown, ...path: string[]): Tree[] {
-  const list = at(value, ...path);
-  return Array.isArray(list) ? list.filter(isTree) : [];
 }
 
 function keyOf({ driver, pool, device, shareID }: Tree): string {

@@ -1,5 +1,6 @@
 import type { KubeObject } from "@nodekeeper/core/kube";
 import { apiVersionOf, encodeVersion, type Target } from "../catalogue/definition.ts";
+import { metadataProblems, refuse } from "../catalogue/object-rules.ts";
 import { resolved } from "../catalogue/open-api.ts";
 import { conform, type Misfit } from "../fields/conform.ts";
 import type { Tree } from "../json.ts";
@@ -34,6 +35,12 @@ export function checkWhole(object: KubeObject, target: Target): void {
   if (!version.openapi || !definition.custom) return;
   const { broken } = conform(encodeVersion(object, definition, version), version.openapi, resolved);
   if (broken.length > 0) throw refusal(target, broken);
+}
+
+/** Throws a 422 if labels or annotations of an object are not valid. */
+export function checkMetadata(object: KubeObject, target: Target): void {
+  const { metadata } = object;
+  refuse({ ...subjectOf(target), name: metadata.name ?? "" }, metadataProblems(object));
 }
 
 function checkApplied(

@@ -4,7 +4,7 @@ import type { Target } from "../catalogue/definition.ts";
 import { applyConfiguration, recordUpdate } from "../fields/managed-fields.ts";
 import { compact, keyOf, timestamp } from "../json.ts";
 import { alreadyExists, badRequest, invalid, notFound } from "../status.ts";
-import { checkWhole } from "./check-fields.ts";
+import { checkMetadata, checkWhole } from "./check-fields.ts";
 import { subjectOf, type WriteContext, type WriteOptions, type WriteResult, writerFor } from "./context.ts";
 import { readBody } from "./read-body.ts";
 
@@ -59,6 +59,7 @@ function prepareNew(context: WriteContext, target: Target, object: KubeObject): 
   const { status, ...rest } = object;
   const keepsStatus = !definition.status || definition.keepsStatusOnCreate;
   const fresh: KubeObject = { ...rest, metadata, ...(keepsStatus && status !== undefined ? { status } : {}) };
+  checkMetadata(fresh, target);
   definition.validate?.(fresh);
   return definition.onCreate?.(fresh, time) ?? fresh;
 }

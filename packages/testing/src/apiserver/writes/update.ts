@@ -6,7 +6,7 @@ import { jsonPatch } from "../patches/json-patch.ts";
 import { mergePatch } from "../patches/merge-patch.ts";
 import { strategicPatch } from "../patches/strategic-patch.ts";
 import { badRequest, conflict, invalid, notFound, unsupportedMediaType } from "../status.ts";
-import { checkWhole } from "./check-fields.ts";
+import { checkMetadata, checkWhole } from "./check-fields.ts";
 import {
   findLive,
   subjectOf,
@@ -190,7 +190,8 @@ function store(
     ? { ...next.metadata, generation: (live.metadata.generation ?? 0) + 1 }
     : next.metadata;
   const object = { ...next, metadata };
-  definition.validate?.(object);
+  checkMetadata(object, target);
+  definition.validate?.(object, live);
   if (dryRun) return { object, created: false };
   const stored = context.store.put(definition.storage, object);
   finishDeletion(context, definition, stored);
