@@ -189,7 +189,7 @@ export const decisionMutations: readonly Mutation[] = [
     from: "const count = burst < 0 ? accepted.length : burst;",
     to: "const count = accepted.length + burst;",
     promise: inBurst,
-    seed: 1,
+    seed: 108,
   },
   {
     name: "a policy evicts pods that its filter excludes",
@@ -197,6 +197,6 @@ export const decisionMutations: readonly Mutation[] = [
     from: 'if (!taken.value) return { pod, kind: "filtered", why: "excluded by the filter" };',
     to: "",
     promise: named,
-    seed: 1,
+    seed: 52,
   },
 ];

@@ -52,7 +52,9 @@ function isRepeated({ history, faults, devices }: World, call: ClaimCall, before
   // The kubelet calls again if its call has failed, and then the agent does not rely on its record.
   const key = `${call.driver}/${call.uid}`;
   const since = at - LONGEST_UNPREPARE_MS;
-  return !devices.kubelet.failedCalls.some((failed) => failed.key === key && failed.at >= since && failed.at <= call.at);
+  return !devices.kubelet.failedUnprepares.some(
+    (failed) => failed.key === key && failed.at >= since && failed.at <= call.at,
+  );
 }
 
 function isWithin(periods: readonly { from: number; to: number }[], from: number, to: number): boolean {

@@ -50,8 +50,8 @@ const ANSWERED_MS = 0.05;
 export class ClaimKubelet {
   readonly registryDirectory: string;
   readonly answers: Answer[] = [];
-  /** When calls failed or were not answered, in virtual milliseconds, by driver and UID of the claim. */
-  readonly failedCalls: { at: number; key: string }[] = [];
+  /** When calls to unprepare failed or were not answered, in virtual milliseconds, by driver and UID of the claim. */
+  readonly failedUnprepares: { at: number; key: string }[] = [];
   readonly #machine: Machine;
   readonly #history: History;
   readonly #version: DraVersion;
@@ -115,7 +115,7 @@ export class ClaimKubelet {
   /** Ends the kubelet. Its calls are no longer answered. */
   stop(): void {
     this.#process?.kill();
-    for (const key of this.#calls.keys()) this.#failed(key);
+    for (const [key, { isPrepare }] of this.#calls) if (!isPrepare) this.#failed(key);
     this.#calls = new Map();
   }
 
@@ -183,8 +183,10 @@ export class ClaimKubelet {
     const signal = AbortSignal.any([controller.signal, AbortSignal.timeout(CALL_TIMEOUT_MS)]);
     const names = devices.map(({ device }) => device);
     const what = `${isPrepare ? "prepare" : "unprepare"} ${claim.uid} (${names})`;
+    let isSent = false;
     try {
       const client = plugins.client(driver);
+      isSent = true;
       this.#history.note("kubelet", what);
       const request = { claims: [claim] };
       if (isPrepare) this.#prepared(known, (await client.nodePrepareResources(request, { signal })).claims);
@@ -195,7 +197,7 @@ export class ClaimKubelet {
       const problem = messageOf(error).replaceAll(this.#machine.root, "");
       this.#history.note("kubelet", `${what}: ${problem}`);
       known.problem = problem;
-      this.#failed(keyOf(known));
+      if (!isPrepare && isSent) this.#failed(keyOf(known));
       const recordedAt = (this.#unpreparedAt(known) ?? Number.POSITIVE_INFINITY) + ANSWERED_MS;
       const hasDied = this.#history.lives.some(
         ({ endedAt = 0 }) => endedAt >= calledAt && endedAt >= recordedAt,
@@ -207,7 +209,7 @@ export class ClaimKubelet {
   }
 
   #failed(key: string): void {
-    this.failedCalls.push({ at: this.#machine.scheduler.now, key });
+    this.failedUnprepares.push({ at: this.#machine.scheduler.now, key });
   }
 
   #prepared(known: KnownClaim, claims: Record<string, NodePrepareResourceResponse>): void {
