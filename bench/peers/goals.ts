@@ -20,9 +20,9 @@ export function figureText(value: number): string {
   return value >= 1_000 ? Math.round(value).toLocaleString("en-US") : String(Number(value.toPrecision(3)));
 }
 
-/** A ratio with two decimals, or with its first digit if it is less than a hundredth. */
+/** A ratio with two decimals, or three if it is less than a tenth. */
 export function ratioText(ratio: number): string {
-  return ratio < 0.01 ? String(Number(ratio.toPrecision(1))) : ratio.toFixed(2);
+  return ratio.toFixed(ratio < 0.1 ? 3 : 2);
 }
 
 /** Median, least and greatest ratio. */
