@@ -56,10 +56,10 @@ describe("transitions", () => {
 });
 
 describe("diffPods", () => {
-  it("starts sandboxes before containers and ends them after", () => {
+  it("starts sandboxes before containers and ends them after, with older containers first", () => {
     const pod = podOf(
-      containerOf("c1", "running"),
       containerOf("c2", "running"),
+      containerOf("c1", "running"),
       containerOf("s", "running", "sandbox"),
     );
     expect(emitted(undefined, pod)).toEqual(["Started s", "Started c1", "Started c2"]);
@@ -71,6 +71,16 @@ describe("diffPods", () => {
       "Died s",
       "Removed s",
     ]);
+  });
+
+  it("has the exits of several runs of a container in their order", () => {
+    const before = podOf(containerOf("run1", "running"));
+    const after = podOf(
+      containerOf("run3", "running"),
+      containerOf("run2", "exited"),
+      containerOf("run1", "exited"),
+    );
+    expect(emitted(before, after)).toEqual(["Died run1", "Died run2", "Started run3"]);
   });
 
   it("counts an id that is listed twice once", () => {

@@ -30,7 +30,7 @@ export function transitionTypes(old: RecordedState, current: RecordedState): rea
 /**
  * Returns the transitions of a pod between two readings. A pod that is not listed is undefined. Exits and
  * removals come before starts. Containers exit before their sandboxes, and sandboxes start before their
- * containers.
+ * containers. Otherwise, older containers come first.
  */
 export function diffPods(old: Pod | undefined, current: Pod | undefined): Transition[] {
   if (samePods(old, current)) return [];
@@ -45,9 +45,15 @@ export function diffPods(old: Pod | undefined, current: Pod | undefined): Transi
       (type === "ContainerStarted" ? starts : ends).push({ type, container });
     }
   };
-  for (const [id, was] of before) compare(was, after.get(id));
-  for (const [id, is] of after) if (!before.has(id)) compare(undefined, is);
-  return [...sandboxesLast(ends), ...sandboxesLast(starts.reverse()).reverse()];
+  // Lists are sorted newest first.
+  for (const [id, was] of [...before].reverse()) compare(was, after.get(id));
+  for (const [id, is] of [...after].reverse()) if (!before.has(id)) compare(undefined, is);
+  return [
+    ...ends.filter(isOfContainer),
+    ...ends.filter(isOfSandbox),
+    ...starts.filter(isOfSandbox),
+    ...starts.filter(isOfContainer),
+  ];
 }
 
 /**
@@ -88,9 +94,10 @@ function byId(pod: Pod | undefined): Map<string, ListedContainer> {
   return found;
 }
 
-function sandboxesLast(transitions: Transition[]): Transition[] {
-  return [
-    ...transitions.filter(({ container }) => container.kind === "container"),
-    ...transitions.filter(({ container }) => container.kind === "sandbox"),
-  ];
+function isOfContainer({ container }: Transition): boolean {
+  return container.kind === "container";
+}
+
+function isOfSandbox({ container }: Transition): boolean {
+  return container.kind === "sandbox";
 }

@@ -1,4 +1,5 @@
 import { refusalReasons } from "../reasons/index.ts";
+import { compareText } from "../text/index.ts";
 import {
   answerOf,
   type EvictPodAnswer,
@@ -13,7 +14,7 @@ import { checkGrace } from "./grace.ts";
 import type { EvictionPod, PodReference } from "./pods.ts";
 import type { EvictionPolicy, RankKeyName } from "./policy.ts";
 import type { PreparedRound } from "./prepare.ts";
-import { compareText, rankOrder } from "./rank.ts";
+import { rankOrder } from "./rank.ts";
 import type { RefusalLog } from "./refusal-log.ts";
 import type { UnusableAnswers } from "./state.ts";
 import { thresholdText } from "./threshold-text.ts";

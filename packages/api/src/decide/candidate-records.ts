@@ -1,9 +1,9 @@
+import { compareText } from "../text/index.ts";
 import type { Selection } from "./candidates.ts";
 import type { CandidateRecord, EvictionBucket } from "./decision.ts";
 import type { Eligibility } from "./eligibility.ts";
 import type { BudgetStatus } from "./outcome.ts";
 import type { EvictionPod } from "./pods.ts";
-import { compareText } from "./rank.ts";
 import type { RecentEviction } from "./state.ts";
 
 const BUCKET_MS = 60_000;

@@ -1,8 +1,8 @@
+import { compareText } from "../text/index.ts";
 import { answerOf, type ConditionAnswer, type PluginAnswers } from "./answers.ts";
 import { causeText } from "./condition-changes.ts";
 import type { Decision } from "./decision.ts";
 import { isDryRun } from "./policy.ts";
-import { compareText } from "./rank.ts";
 import type { RoundInput } from "./round.ts";
 import type { PluginCondition } from "./state.ts";
 import { thresholdText } from "./threshold-text.ts";

@@ -1,3 +1,4 @@
+import { compareText } from "../text/index.ts";
 import { type AskedPod, collectAsks } from "./asks.ts";
 import { type Choice, type ChoiceInput, chooseVictims } from "./choose.ts";
 import { advanceConditions } from "./conditions.ts";
@@ -5,7 +6,6 @@ import type { CallFailure, Decision, Notification } from "./decision.ts";
 import { referenceTo } from "./pods.ts";
 import { type EvictionPolicy, isDryRun } from "./policy.ts";
 import { type PreparedRound, prepareRound } from "./prepare.ts";
-import { compareText } from "./rank.ts";
 import { rankCandidates } from "./ranking.ts";
 import { RefusalLog } from "./refusal-log.ts";
 import { startEvictions } from "./release.ts";

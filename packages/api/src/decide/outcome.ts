@@ -1,5 +1,5 @@
 import type { outcome, ValueOf } from "../openapi/index.ts";
-import { compareText } from "./rank.ts";
+import { compareText } from "../text/index.ts";
 
 /**
  * How an eviction ended. The spellings of `result` are stored in records.

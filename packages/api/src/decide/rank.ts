@@ -1,3 +1,4 @@
+import { compareText } from "../text/index.ts";
 import type { EvictionPod, QosClass } from "./pods.ts";
 import type { RankKeyName } from "./policy.ts";
 
@@ -91,12 +92,6 @@ export function comparisonOf(ranking: readonly RankKeyName[], a: Rankable, b: Ra
     values: [shownOf(a), shownOf(b)],
     result: index === deciding ? "decides" : deciding < 0 || index < deciding ? "equal" : "notCompared",
   }));
-}
-
-/** Compares by code units, independent of the locale. */
-export function compareText(a: string, b: string): number {
-  if (a === b) return 0;
-  return a < b ? -1 : 1;
 }
 
 function keysOf(ranking: readonly RankKeyName[]): readonly RankKey[] {

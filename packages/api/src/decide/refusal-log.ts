@@ -1,7 +1,7 @@
 import { type RefusalReason, refusalReasons } from "../reasons/index.ts";
+import { compareText } from "../text/index.ts";
 import type { Refusal } from "./decision.ts";
 import { type PodReference, referenceTo } from "./pods.ts";
-import { compareText } from "./rank.ts";
 
 // Bounds the records if a plugin requests many pods that can't be evicted.
 const MAX_REFUSALS_PER_PLUGIN = 200;

@@ -1,8 +1,8 @@
+import { compareText } from "../text/index.ts";
 import type { Victim } from "./decision.ts";
 import { compareOutcomes, type EvictionOutcome, isFinal, type OutcomeResult } from "./outcome.ts";
 import type { EvictionPod } from "./pods.ts";
 import type { EvictionPolicy } from "./policy.ts";
-import { compareText } from "./rank.ts";
 import type { RoundInput } from "./round.ts";
 import {
   byTime,

@@ -1,5 +1,5 @@
 import type { kind, pending, pressure, state, storedCondition, ValueOf } from "../openapi/index.ts";
-import { compareText } from "./rank.ts";
+import { compareText } from "../text/index.ts";
 
 /** `soft`: may be evicted, at most one pod per round. `forced`: must be evicted. katalyst's `EvictPod.force_evict`. */
 export type EvictionKind = ValueOf<typeof kind>;

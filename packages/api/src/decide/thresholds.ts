@@ -1,6 +1,6 @@
+import { compareText } from "../text/index.ts";
 import { answerOf, type ThresholdAnswer } from "./answers.ts";
 import type { MetThreshold } from "./decision.ts";
-import { compareText } from "./rank.ts";
 import type { RoundInput } from "./round.ts";
 import type { ThresholdTimer } from "./state.ts";
 

@@ -1,9 +1,9 @@
+import { compareText } from "../text/index.ts";
 import { answerOf } from "./answers.ts";
 import type { CollectedAsks } from "./asks.ts";
 import type { MetThreshold, UnservedThreshold } from "./decision.ts";
 import type { IneligiblePod } from "./eligibility.ts";
 import type { PreparedRound } from "./prepare.ts";
-import { compareText } from "./rank.ts";
 import type { RoundInput } from "./round.ts";
 
 type Unserved = Omit<UnservedThreshold, "since" | "notOffered">;

@@ -1,11 +1,11 @@
 import { refusalReasons } from "../reasons/index.ts";
+import { compareText } from "../text/index.ts";
 import { answerOf, type PluginAnswers } from "./answers.ts";
 import type { AskedPod } from "./asks.ts";
 import type { Selection } from "./candidates.ts";
 import type { Withdrawal } from "./decision.ts";
 import { referenceTo } from "./pods.ts";
 import { isDryRun } from "./policy.ts";
-import { compareText } from "./rank.ts";
 import type { EvictionsUnderWay } from "./release.ts";
 import type { RoundInput } from "./round.ts";
 import type { PendingEviction, QueuedEviction } from "./state.ts";

@@ -1,4 +1,5 @@
 export * from "./byte-size.ts";
+export * from "./compare-text.ts";
 export * from "./duration.ts";
 export * from "./plain-text.ts";
 export * from "./plain-yaml.ts";

@@ -389,3 +389,30 @@ test("never do two hold it, however requests fail, and one does after the failur
     { numRuns: 40 },
   );
 });
+
+test.each([
+  ["the API server refuses all requests", () => "refused" as const, "lease can't be acquired, retrying"],
+  ["its work fails", () => undefined, "work under the lease failed, retrying"],
+])("if %s, it says so and goes on", async (_why, fails, message) => {
+  const clock = new FakeClock();
+  const server = new Server(clock);
+  const messages: string[] = [];
+  const log = { ...silentLogger, warn: (_fields: object, text: string) => messages.push(text) };
+  const end = new AbortController();
+  const election = new LeaseElection({
+    ...{ namespace: "nodekeeper", name: "pools", identity: "a", client: server.client(fails) },
+    ...{ clock, log: log as unknown as typeof silentLogger, times, random: () => 0.5 },
+  });
+  let terms = 0;
+  const running = election.run(async () => {
+    terms++;
+    throw new Error("no slices can be written");
+  }, end.signal);
+  await clock.step(0);
+  await clock.step(times.lookMs);
+  expect(messages).toEqual([message, message]);
+  expect(terms).toBe(fails() ? 0 : 2);
+  expect(election.problem).toBeDefined();
+  end.abort(new Error("stopped"));
+  await running;
+});

@@ -107,19 +107,22 @@ export class LeaseElection {
   async run(lead: Lead, signal: AbortSignal, isPatient = false): Promise<void> {
     const { clock, log, name } = this.#options;
     while (!signal.aborted) {
+      let isHeld = false;
       try {
         const startedAt = clock.monotonic();
         const held = await this.#acquire(isPatient, signal);
         this.#problem = undefined;
         if (held && clock.monotonic() - startedAt < this.#times.renewMs) {
           log.info({ lease: name }, "lease is held");
+          isHeld = true;
           await this.#hold(held, startedAt, lead, signal);
           continue;
         }
       } catch (error) {
         if (signal.aborted) return;
         this.#problem = messageOf(error);
-        log.warn({ lease: name, err: error }, "lease can't be acquired, retrying");
+        if (isHeld) log.warn({ lease: name, err: error }, "work under the lease failed, retrying");
+        else log.warn({ lease: name, err: error }, "lease can't be acquired, retrying");
       }
       const { random = Math.random } = this.#options;
       const lookMs = isPatient ? this.#times.abandonedMs / 2 : this.#times.lookMs;

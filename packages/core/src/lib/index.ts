@@ -12,6 +12,7 @@ export {
 } from "@nodekeeper/api/errors";
 export {
   compareQuantities,
+  compareText,
   formatDuration,
   formatQuantity,
   isQuantity,

@@ -1,5 +1,5 @@
 import type { KubeObject } from "@nodekeeper/core/kube";
-import { parseQuantity, type Quantity } from "@nodekeeper/core/lib";
+import { compareText, parseQuantity, type Quantity } from "@nodekeeper/core/lib";
 import { type Counters, type Device, decodeSpec, type SliceSpec, type SliceVersion } from "../index.ts";
 
 /** How kube-scheduler treats one pool. */
@@ -126,8 +126,4 @@ function specOf(object: KubeObject): SliceSpec {
     pool: { name: object.metadata.name ?? "", generation: 1, resourceSliceCount: 1 },
     devices: instances.map(({ name }) => ({ name })),
   };
-}
-
-function compareText(a: string, b: string): number {
-  return a < b ? -1 : Number(a > b);
 }

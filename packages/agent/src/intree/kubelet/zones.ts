@@ -1,4 +1,4 @@
-import { formatQuantity, quantityOf } from "@nodekeeper/core/lib";
+import { compareText, formatQuantity, quantityOf } from "@nodekeeper/core/lib";
 import type { Problems } from "./problems.ts";
 
 /** Quantities by resource name. */
@@ -113,12 +113,6 @@ function resourceList(amounts: Amounts): ResourceList {
       return [resource, formatQuantity(quantityOf(amount, format))];
     }),
   );
-}
-
-// Compares by code units, independent of the locale.
-function compareText(a: string, b: string): number {
-  if (a === b) return 0;
-  return a < b ? -1 : 1;
 }
 
 const NUMBER = /^\d{1,15}$/;

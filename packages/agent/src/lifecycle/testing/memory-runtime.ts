@@ -215,12 +215,13 @@ export class MemoryRuntime implements Runtime {
 }
 
 function listed({ uid, name, namespace, containers }: MemoryPod): Pod {
-  const all = [...containers.values()].map(({ exitCode, ...container }) => container);
+  // Newest first, as in the lists of a runtime.
+  const all = [...containers.values()].map(({ exitCode, ...container }) => container).reverse();
   return {
     uid,
     name,
     namespace,
-    sandboxes: all.filter(({ kind }) => kind === "sandbox").reverse(),
+    sandboxes: all.filter(({ kind }) => kind === "sandbox"),
     containers: all.filter(({ kind }) => kind === "container"),
   };
 }
