@@ -88,7 +88,8 @@ const rules = [
   ...failingParts,
 ];
 
-// Watches that compare with what is there at the moment, and so need to look after each step.
+// Rules that compare with what is there at the moment. They do not watch at rest, when other rules stop drivers and the
+// kubelet.
 const ofPresent: ReadonlySet<Rule> = new Set([...devices, ...binding]);
 
 /**
@@ -116,7 +117,6 @@ export async function simulate(seed: number, changes: PlanChanges = {}): Promise
     lookAt(watches);
     return broken.length > 0;
   });
-  // At rest, rules that look at what is there stop drivers and kubelets themselves.
   const ofActs = watches.filter(({ rule }) => !ofPresent.has(rule));
   machine.scheduler.afterStep = () => lookAt(ofActs);
   if (broken.length === 0) {
@@ -124,6 +124,8 @@ export async function simulate(seed: number, changes: PlanChanges = {}): Promise
       for (const what of (await atRest?.(world)) ?? []) broken.push({ promise, what });
     }
   }
+  // Those left to nobody after the last look: the next world of this process has no part in them.
+  broken.push(...uncaughtErrors());
   const digest = createHash("sha256")
     .update(JSON.stringify(history.events))
     .update(`${machine.scheduler.steps}`);

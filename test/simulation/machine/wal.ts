@@ -52,13 +52,13 @@ export class WriteAheadLog {
 
   /**
    * Loses the last commits, as far as they are not synced. The database must not be open.
-   * @param most number of commits to lose
+   * @param most number of commits to lose, at least 1
    * @param isTorn whether a part of the first lost one remains
    * @returns whether any was lost
    */
   lose(most: number, isTorn: boolean): boolean {
     const file = `${this.#path}-wal`;
-    if (most === 0 || !existsSync(file) || statSync(file).size <= HEADER) return false;
+    if (!existsSync(file) || statSync(file).size <= HEADER) return false;
     const log = readFileSync(file);
     const size = FRAME_HEADER + log.readUInt32BE(8);
     const ends = commitsOf(log, size).filter((frames) => frames > this.#synced);

@@ -29,7 +29,7 @@ export const decisionMutations: readonly Mutation[] = [
     from: "times.length < limit) return null;",
     to: "times.length <= limit) return null;",
     promise: limited,
-    seed: 2,
+    seed: 1,
   },
   {
     name: "limits are counted by the wall clock",
@@ -45,7 +45,7 @@ export const decisionMutations: readonly Mutation[] = [
     from: 'if (pod.isMirror) return because("mirror");',
     to: "",
     promise: shielded,
-    seed: 15,
+    seed: 1,
   },
   {
     name: "static pods are offered",
@@ -53,7 +53,7 @@ export const decisionMutations: readonly Mutation[] = [
     from: 'if (pod.isStatic) return because("static");',
     to: "",
     promise: shielded,
-    seed: 15,
+    seed: 2,
   },
   {
     name: "critical pods are offered",
@@ -69,7 +69,7 @@ export const decisionMutations: readonly Mutation[] = [
     from: "if (policy.dryRunPlugins.length === 0) return requested;",
     to: "if (policy.dryRunPlugins) return requested;",
     promise: dry,
-    seed: 19,
+    seed: 3,
   },
   {
     name: "a condition of a plugin that fails stays for ever",
@@ -93,7 +93,7 @@ export const decisionMutations: readonly Mutation[] = [
     from: "const since = own && isSamePressure(own, answer, now) ? own.since : now;",
     to: "const since = now;",
     promise: relieved,
-    seed: 10,
+    seed: 1,
   },
   {
     name: "a threshold counts before its grace period has ended",
@@ -101,7 +101,7 @@ export const decisionMutations: readonly Mutation[] = [
     from: "const confirmed = now - since >= answer.gracePeriodSeconds * 1000;",
     to: "const confirmed = true;",
     promise: "No pod is evicted for a threshold before the threshold was met for its grace period.",
-    seed: 23,
+    seed: 15,
   },
   {
     name: "a plugin in dry run sets conditions",
@@ -109,7 +109,7 @@ export const decisionMutations: readonly Mutation[] = [
     from: "    if (isDryRun(policy, answers.plugin)) continue;\n",
     to: "",
     promise: lasting,
-    seed: 35,
+    seed: 19,
   },
   {
     name: "a condition ends with its first round without a report",
@@ -133,7 +133,7 @@ export const decisionMutations: readonly Mutation[] = [
     from: "const found = this.#candidates.get(named.uid) ??",
     to: "const found = [...this.#candidates.values()].find((pod) => pod.name === named.name) ??",
     promise: named,
-    seed: 32,
+    seed: 157,
   },
   {
     name: "a pod is evicted that was named under another namespace",
@@ -141,7 +141,7 @@ export const decisionMutations: readonly Mutation[] = [
     from: "if (differs(named.name, found.name) || differs(named.namespace, found.namespace)) {",
     to: "if (differs(named.name, found.name)) {",
     promise: named,
-    seed: 32,
+    seed: 203,
   },
   {
     name: "a hard threshold evicts all pods that the plugin names",
@@ -149,7 +149,7 @@ export const decisionMutations: readonly Mutation[] = [
     from: "return { pods: pods.slice(0, 1), named };",
     to: "return { pods, named };",
     promise: onePod,
-    seed: 6,
+    seed: 94,
   },
   {
     name: "a refused request is not recorded",
@@ -157,7 +157,7 @@ export const decisionMutations: readonly Mutation[] = [
     from: "this.#refusals.add(plugin, found, found.reason, found.detail);",
     to: "",
     promise: explained,
-    seed: 208,
+    seed: 157,
   },
   {
     name: "a requested grace period has no maximum",
@@ -165,7 +165,7 @@ export const decisionMutations: readonly Mutation[] = [
     from: "if (requested > rules.longestSeconds) {",
     to: "if (requested > Number.MAX_VALUE) {",
     promise: grace,
-    seed: 203,
+    seed: 116,
   },
   {
     name: "every effect of a condition becomes a taint",
@@ -173,7 +173,7 @@ export const decisionMutations: readonly Mutation[] = [
     from: 'else if (!taintEffects.includes(effect)) refuse("effectNotAllowed", "is not in eviction.taintEffects");',
     to: "",
     promise: validTaints,
-    seed: 153,
+    seed: 116,
   },
   {
     name: "a threshold has no cooldown",

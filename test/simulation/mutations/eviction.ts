@@ -36,7 +36,7 @@ export const evictionMutations: readonly Mutation[] = [
     from: "this.#state = this.withProgress(before);\n    const { log, records } = this.#options;",
     to: "this.#state = this.withProgress(before);\n    if (progress.stage) return true;\n    const { log, records } = this.#options;",
     promise: truth,
-    seed: 2,
+    seed: 8,
   },
   {
     name: "limits are forgotten at a restart",
@@ -44,7 +44,7 @@ export const evictionMutations: readonly Mutation[] = [
     from: "boot: boot ?? null, unrecorded: [] };",
     to: "boot: boot ?? null, unrecorded: [], recent: [] };",
     promise: limited,
-    seed: 11,
+    seed: 14,
   },
   {
     name: "a call to a plugin has no deadline",
@@ -52,7 +52,7 @@ export const evictionMutations: readonly Mutation[] = [
     from: "await withDeadline(clock, { ms: deadlineMs }, scope.signal, work);",
     to: "await work(scope.signal);",
     promise: relieved,
-    seed: 28,
+    seed: 112,
   },
   {
     name: "the answer of an earlier round is used if a call fails",
@@ -62,7 +62,7 @@ export const evictionMutations: readonly Mutation[] = [
         (given) => ((plugin.given ??= {})[method] = given),
         (error) => { if (plugin.given?.[method]) return plugin.given[method]; throw error; });`,
     promise: answered,
-    seed: 5,
+    seed: 18,
   },
   {
     name: "a taint is never removed",
@@ -78,7 +78,7 @@ export const evictionMutations: readonly Mutation[] = [
     from: "desired.filter((taint) => !liveIds.has(idOf(taint)));",
     to: "[];",
     promise: tainted,
-    seed: 4,
+    seed: 1,
   },
   {
     name: "taints are not removed after a restart",
@@ -118,7 +118,7 @@ export const evictionMutations: readonly Mutation[] = [
     from: "{ metadata: { resourceVersion, uid, ...",
     to: "{ metadata: { uid, ...",
     promise: foreign,
-    seed: 133,
+    seed: 15,
   },
   {
     name: "an eviction is sent without the UID of the pod",
@@ -142,7 +142,7 @@ export const evictionMutations: readonly Mutation[] = [
     from: "return resultOfError(error, pod, rights);",
     to: 'return { kind: "accepted", message: "" };',
     promise: trueEvents,
-    seed: 2,
+    seed: 1,
   },
   {
     name: "an eviction is not tried again",

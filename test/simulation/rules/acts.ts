@@ -85,7 +85,7 @@ export const REQUEST_TIMEOUT_MS = 10_000;
 // eviction.failedEvictionPause, which is measured from when the agent learns of the refusal.
 const PAUSE_MS = 59_000;
 // The end of an eviction is recorded as soon as it is known.
-const UNTIL_KEPT_MS = 1_000;
+export const UNTIL_KEPT_MS = 1_000;
 
 /** Returns whether a boot has lost what the agent recorded about an eviction. */
 export function isForgotten(
@@ -286,8 +286,11 @@ export const acts: readonly Rule[] = [
   },
 ];
 
-/** Returns whether the agent has learned and recorded a refusal. An agent that ends earlier withdraws the eviction. */
-function isKept({ at, deliveredAt }: ApiWrite, { lives }: History): boolean {
+/**
+ * Returns whether the agent has received and recorded the response to a request about an eviction. An agent that ends
+ * earlier withdraws the eviction.
+ */
+export function isKept({ at, deliveredAt }: ApiWrite, { lives }: History): boolean {
   if (deliveredAt === undefined) return false;
   const keptAt = deliveredAt + UNTIL_KEPT_MS;
   return !lives.some(({ endedAt }) => endedAt !== undefined && endedAt >= at && endedAt < keptAt);

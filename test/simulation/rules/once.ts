@@ -6,7 +6,7 @@ import type { Rule } from "./rule.ts";
 const UNTIL_RECORDED_MS = 1_000;
 // A call that was sent before the end of the agent may arrive after it.
 const ON_ITS_WAY_MS = 1;
-// How long the agent waits for the containers of a claim after the kubelet's call has ended.
+// How long before a repeated call the kubelet's failed call may have ended: the agent waits for the containers meanwhile.
 const LONGEST_UNPREPARE_MS = 60_000;
 
 export const once: readonly Rule[] = [
@@ -34,12 +34,13 @@ export const once: readonly Rule[] = [
 ];
 
 function isRepeated({ history, faults, devices }: World, call: ClaimCall, before: ClaimCall): boolean {
-  const { at, doneAt, process, endedAt = Number.POSITIVE_INFINITY } = before;
+  const { at, doneAt, isAccepted, process, endedAt = Number.POSITIVE_INFINITY } = before;
   if (call.isPrepare !== before.isPrepare || `${call.devices}` !== `${before.devices}`) return false;
   // Without a record the agent can't know whether the driver has unprepared the claim.
   if (call.devices.length === 0) return false;
   // If the driver registers again meanwhile, the answer does not count: it flapped, or another instance takes over.
-  if (doneAt === undefined || faults.flaps || (call.process !== process && call.at < endedAt)) return false;
+  if (doneAt === undefined || !isAccepted || faults.flaps || (call.process !== process && call.at < endedAt))
+    return false;
   const recordedAt = doneAt + UNTIL_RECORDED_MS;
   if (endedAt < recordedAt || history.boots.some((boot) => boot.at >= at)) return false;
   if (isWithin(history.full, at, call.at) || isWithin(history.unwritten, at, call.at)) return false;

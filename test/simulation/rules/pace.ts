@@ -1,14 +1,12 @@
 import type { Eviction, PluginCall } from "../world/history.ts";
 import type { World } from "../world/world.ts";
-import { eachEviction, isForgotten, LONGEST_ROUND_MS } from "./acts.ts";
+import { eachEviction, isForgotten, isKept, LONGEST_ROUND_MS, UNTIL_KEPT_MS } from "./acts.ts";
 import { recordedRounds, timeOf } from "./recorded-rounds.ts";
 import type { Rule } from "./rule.ts";
 
-// `eviction.releaseMargin`: an eviction that has not ended this long after the grace period of its pod is overdue, and no
-// other one waits for it.
+// `eviction.releaseMargin`, without the grace period of the pod: the earliest time at which an eviction may be overdue, so
+// that no other one waits for it.
 const OVERDUE_MS = 30_000;
-// Until an agent has recorded that its request was accepted.
-const UNTIL_RECORDED_MS = 1_000;
 // When a pod is gone is known at the next write to the API server.
 const UNTIL_SEEN_MS = 1_000;
 
@@ -21,7 +19,7 @@ export const pace: readonly Rule[] = [
       if (!call) return undefined;
       const last = earlier.findLast((other) => {
         const its = thresholdOf(world, other);
-        return its?.plugin === call.plugin && its !== call && isKept(world, other, eviction.at);
+        return its?.plugin === call.plugin && its !== call && isKnown(world, other, eviction.at);
       });
       if (!last) return undefined;
       const cooldowns = world.operator
@@ -69,11 +67,7 @@ function thresholdOf(world: World, { podUid, podName, at, isLate, write }: Evict
   return call?.method === "GetTopEvictionPods" && isAlone ? call : undefined;
 }
 
-/** Returns whether an agent has recorded that its request was accepted, and the next one knows. */
-function isKept({ history }: World, { at, write }: Eviction, now: number): boolean {
-  const { deliveredAt } = write ?? {};
-  if (deliveredAt === undefined || isForgotten({ at }, now, history, UNTIL_RECORDED_MS)) return false;
-  return !history.lives.some(
-    ({ endedAt }) => endedAt !== undefined && endedAt >= at && endedAt < deliveredAt + UNTIL_RECORDED_MS,
-  );
+/** Returns whether the agent that evicts next knows that a request was accepted. */
+function isKnown({ history }: World, { at, write }: Eviction, now: number): boolean {
+  return write !== undefined && isKept(write, history) && !isForgotten({ at }, now, history, UNTIL_KEPT_MS);
 }

@@ -36,6 +36,8 @@ export interface Answer {
 interface Call {
   isPrepare: boolean;
   controller: AbortController;
+  /** Whether it has failed, and waits to be repeated. */
+  isFailed: boolean;
 }
 
 const PERIOD_MS = 500;
@@ -115,7 +117,7 @@ export class ClaimKubelet {
   /** Ends the kubelet. Its calls are no longer answered. */
   stop(): void {
     this.#process?.kill();
-    for (const [key, { isPrepare }] of this.#calls) if (!isPrepare) this.#failed(key);
+    for (const [key, { isPrepare, isFailed }] of this.#calls) if (!isPrepare && !isFailed) this.#failed(key);
     this.#calls = new Map();
   }
 
@@ -179,7 +181,8 @@ export class ClaimKubelet {
     const calls = this.#calls;
     const calledAt = process.scheduler.now;
     const controller = new AbortController();
-    calls.set(keyOf(known), { isPrepare, controller });
+    const call: Call = { isPrepare, controller, isFailed: false };
+    calls.set(keyOf(known), call);
     const signal = AbortSignal.any([controller.signal, AbortSignal.timeout(CALL_TIMEOUT_MS)]);
     const names = devices.map(({ device }) => device);
     const what = `${isPrepare ? "prepare" : "unprepare"} ${claim.uid} (${names})`;
@@ -197,6 +200,7 @@ export class ClaimKubelet {
       const problem = messageOf(error).replaceAll(this.#machine.root, "");
       this.#history.note("kubelet", `${what}: ${problem}`);
       known.problem = problem;
+      call.isFailed = true;
       if (!isPrepare && isSent) this.#failed(keyOf(known));
       const recordedAt = (this.#unpreparedAt(known) ?? Number.POSITIVE_INFINITY) + ANSWERED_MS;
       const hasDied = this.#history.lives.some(

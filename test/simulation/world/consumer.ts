@@ -49,7 +49,7 @@ export class Consumer {
     });
   }
 
-  /** Runs from now on. */
+  /** Starts now if it is away. */
   settle(): void {
     if (this.isWanted && this.process?.isDead) this.#machine.init.run(() => this.start());
   }

@@ -182,11 +182,13 @@ export class Devices {
 
   restartKubelet(): void {
     const { init } = this.#machine;
-    this.#history.note("fault", "kubelet restarts");
+    this.#history.note("fault", "kubelet ends");
     this.kubelet.stop();
     const restart = ++this.#kubeletRestarts;
     init.after(this.#machine.pick([0, 0, this.#machine.between(1_000, LONGEST_DOWN_MS)]), () => {
-      if (restart === this.#kubeletRestarts) this.kubelet.start(this.scheduler);
+      if (restart !== this.#kubeletRestarts) return;
+      this.#history.note("kubelet", "starts");
+      this.kubelet.start(this.scheduler);
     });
   }
 

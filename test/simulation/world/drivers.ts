@@ -34,12 +34,11 @@ export interface ClaimCall {
   isPrepare: boolean;
   /** Virtual milliseconds. */
   at: number;
-  /**
-   * Virtual milliseconds at which the driver was done and its answer is one that the agent accepts. Undefined if it is
-   * not, or if the agent may have stopped waiting.
-   */
+  /** Virtual milliseconds at which the driver had done it. */
   doneAt: number | undefined;
-  /** What was called, and at which time, in virtual milliseconds, it ended. Undefined if it runs. */
+  /** Whether the agent accepts the answer, and was certainly waiting for it. */
+  isAccepted: boolean;
+  /** The process that was called, and when it ended, in virtual milliseconds. Undefined while it runs. */
   process: Process;
   endedAt: number | undefined;
   driver: string;
@@ -208,7 +207,7 @@ export class DriverActor extends PluginActor {
           edits: { env: { DEVICE: device } },
         }));
         const falsified = falseAnswers[this.#falsehood ?? ""]?.(prepared);
-        if (!falsified) this.#done(call);
+        this.#done(call, falsified === undefined);
         return falsified ?? prepared;
       },
       unprepare: async (claim, signal) => {
@@ -217,7 +216,7 @@ export class DriverActor extends PluginActor {
         this.history.note(this.name, `unprepares ${uid}`);
         await this.hesitate(process, signal);
         for (const [key, holder] of this.prepared) if (holder === uid) this.prepared.delete(key);
-        this.#done(call);
+        this.#done(call, true);
         this.unprepared();
       },
     });
@@ -230,16 +229,10 @@ export class DriverActor extends PluginActor {
   ): ClaimCall {
     const { scheduler } = this.machine;
     const names = devices.map(({ pool, device, shareId }) => keyOf(pool, device, shareId));
-    const unknown = { doneAt: undefined, endedAt: undefined };
     const { name: driver } = this;
     const call: ClaimCall = {
-      isPrepare,
-      at: scheduler.now,
-      ...unknown,
-      process,
-      driver,
-      uid,
-      devices: names,
+      ...{ isPrepare, at: scheduler.now, process, driver, uid, devices: names },
+      ...{ doneAt: undefined, isAccepted: false, endedAt: undefined },
     };
     // The agent has called a while ago.
     if (process.isCatchingUp) this.#late.add(call);
@@ -250,8 +243,9 @@ export class DriverActor extends PluginActor {
     return call;
   }
 
-  #done(call: ClaimCall): void {
-    if (!this.#late.has(call) && !call.process.isCatchingUp) call.doneAt = this.machine.scheduler.now;
+  #done(call: ClaimCall, isAnswerValid: boolean): void {
+    call.doneAt = this.machine.scheduler.now;
+    call.isAccepted = isAnswerValid && !this.#late.has(call) && !call.process.isCatchingUp;
   }
 
   /** What it serves for devices with binding conditions. */

@@ -30,7 +30,10 @@ export const KATALYST_RESOURCE = "resource.katalyst.kubewharf.io/reclaimed_milli
 export class KatalystAgent {
   readonly #history: History;
   readonly #api: ApiServer;
-  readonly #process: Process;
+  readonly #machine: Machine;
+  // All its processes.
+  readonly #processes = new WeakSet<Process>();
+  #process: Process;
   readonly #written: Required<Patch> = { metadata: {}, status: {} };
   #client: Promise<KubeApiClient> | undefined;
   #version = 0;
@@ -40,10 +43,25 @@ export class KatalystAgent {
   constructor(machine: Machine, history: History, api: ApiServer) {
     this.#history = history;
     this.#api = api;
-    this.#process = machine.spawn("katalyst-agent");
+    this.#machine = machine;
+    this.#process = this.#start();
   }
 
-  /** Writes other values than before, once the last writes are answered. */
+  /** What a boot does: another process takes the place of the one that ran. */
+  boot(): void {
+    this.#process.kill();
+    this.#isWriting = false;
+    this.#client = undefined;
+    this.#process = this.#start();
+  }
+
+  #start(): Process {
+    const process = this.#machine.spawn("katalyst-agent");
+    this.#processes.add(process);
+    return process;
+  }
+
+  /** Writes other values than before. Does nothing while the last writes are in progress. */
   write(): void {
     if (!this.#isWriting) this.#process.run(() => void this.#write());
   }
@@ -84,7 +102,7 @@ export class KatalystAgent {
     const { writes } = this.#history;
     for (; this.#seen < writes.length; this.#seen++) {
       const { sender, status, body } = writes[this.#seen]!;
-      if (sender === this.#process && status < 300) Object.assign(this.#written, body);
+      if (this.#processes.has(sender) && status < 300) Object.assign(this.#written, body);
     }
   }
 }

@@ -54,12 +54,12 @@ export class OtherWriters {
     const found = ((spec ?? {}) as Partial<Fields>).taints ?? [];
     const theirs = byKey(found.filter(({ key }) => theirTaints.includes(key)));
     const written = byKey(taints);
-    const absent = Object.keys(theirs).filter((key) => !(key in written));
+    const returned = Object.keys(theirs).filter((key) => !(key in written));
     const lost =
       lostOf("label", labels, metadata.labels) ??
       lostOf("annotation", annotations, metadata.annotations) ??
       lostOf("taint", written, theirs) ??
-      (absent.length > 0 ? `taint ${absent} is there again` : undefined);
+      (returned.length > 0 ? `taint ${returned} is there again` : undefined);
     return lost && `nodes: ${lost}`;
   }
 }

@@ -6,6 +6,7 @@ import type { Consumer } from "./consumer.ts";
 import type { Devices } from "./devices.ts";
 import { type Counts, count } from "./faults.ts";
 import type { History } from "./history.ts";
+import type { KatalystAgent } from "./katalyst-agent.ts";
 import type { ContainerRuntime } from "./node.ts";
 import type { Plan } from "./plan.ts";
 import type { PluginActor } from "./plugins.ts";
@@ -18,6 +19,7 @@ interface Parts {
   agent: AgentHost;
   runtime: ContainerRuntime;
   devices: Devices;
+  katalyst: KatalystAgent;
   plugins: readonly PluginActor[];
   consumers: readonly Consumer[];
 }
@@ -102,7 +104,7 @@ export class Power {
   }
 
   #boot(): void {
-    const { machine, history, agent, runtime, devices, plugins, consumers } = this.#parts;
+    const { machine, history, agent, runtime, devices, katalyst, plugins, consumers } = this.#parts;
     agent.killAll();
     const at = machine.scheduler.now;
     history.boots.push({ at, keptUntil: machine.logOf(this.#file("nodekeeper.db")).lastCommitAt });
@@ -111,5 +113,6 @@ export class Power {
     for (const { process } of [...plugins, ...consumers]) process?.kill();
     void runtime.reboot(machine.between(0, 8_000));
     devices.boot();
+    katalyst.boot();
   }
 }

@@ -177,7 +177,7 @@ export class Storm {
     this.#again(8_000, () => machine.pick(reporters).change());
     this.#again(stops ? EAGER_MS : 10_000, () => machine.pick(evictionPlugins).change());
     this.#again(15_000, () => machine.pick(this.#parts.plugins).turn());
-    // A short log is soon full.
+    // So that a short log is soon full.
     this.#again(plan.hasShortLog ? 2_000 : 12_000, () => this.#parts.deletePod());
   }
 

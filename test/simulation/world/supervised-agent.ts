@@ -180,8 +180,8 @@ export class SupervisedAgent {
       // The numbers of the process and of the host differ from run to run.
       history.note(this.#name, "fails: the state directory is in use");
       if (!this.#parts.hasOther()) failures.push(`no other agent is there: ${error.message}`);
+      // On a full disk, the file that names it can't be written.
       else if (history.full.length === 0 && !NAMED.test(error.message))
-        // On a full disk, the file that names it can't be written.
         failures.push(`the other agent is not named: ${error.message}`);
       return;
     }

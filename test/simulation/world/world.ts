@@ -289,7 +289,7 @@ const BOOKMARKS_MS = 60_000;
 // So that watches have had one when they stall.
 const QUICK_BOOKMARKS_MS = 3_000;
 
-// How long consumers are away at most: while a short log fills, or not.
+// How long consumers are away at most: by default, and in worlds with a short log.
 const AWAY_MS = 8_000;
 const LONG_AWAY_MS = 60_000;
 

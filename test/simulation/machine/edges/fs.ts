@@ -19,8 +19,10 @@ function changing<F extends Call>(call: F, event: "rename" | "change", ...at: nu
     processIfAny()?.edge();
     const files = places.map((place) => args[place]);
     for (const file of files) if (writes(call, file, args[1])) mustBeWritable(call.name, file);
-    // What is written in place, by `writeSync`, needs no more space.
-    if ((call as unknown) === real.writeFileSync) mustHaveSpace("write", args[0]);
+    // What `writeSync` writes to a file that is not empty replaces its content in place, and needs no more space.
+    const isInPlace = (call as unknown) === real.writeSync && real.fstatSync(args[0] as number).size > 0;
+    if ((call as unknown) === real.writeFileSync || ((call as unknown) === real.writeSync && !isInPlace))
+      mustHaveSpace("write", args[0]);
     const result = (call as unknown as (...all: unknown[]) => unknown)(...args);
     for (const file of files) if (typeof file === "string") changed(file, event);
     return result;

@@ -17,7 +17,10 @@ const deviceScopes = ["nodeName", "nodeSelector", "allNodes"] as const;
 const semver =
   /^(0|[1-9]\d*)(\.(0|[1-9]\d*)){2}(-(0|[1-9]\d*|\d*[A-Za-z-][\dA-Za-z-]*)(\.(0|[1-9]\d*|\d*[A-Za-z-][\dA-Za-z-]*))*)?(\+[\dA-Za-z-]+(\.[\dA-Za-z-]+)*)?$/;
 
-/** Yields the rules that a device of a ResourceSlice breaks (`validateDevice` of pkg/apis/resource/validation). */
+/**
+ * Yields the rules that a device of a ResourceSlice breaks (`validateDevice` of pkg/apis/resource/validation). Written
+ * independently of the agent's own checks, which it judges.
+ */
 export function* deviceProblems(field: string, device: Tree, isPerDevice: boolean): Generator<Problem> {
   yield* fieldProblems(field, device);
   yield* taintProblems(`${field}.taints`, treesAt(device, "taints"));

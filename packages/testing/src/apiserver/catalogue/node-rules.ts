@@ -1,12 +1,11 @@
 import type { KubeObject } from "@nodekeeper/core/kube";
-import { isLabelName, isLabelValue } from "@nodekeeper/core/lib";
+import { isLabelName, isLabelValue, isQuantity, parseQuantity } from "@nodekeeper/core/lib";
 import { at, isTree } from "../json.ts";
 import { badRequest } from "../status.ts";
 import { type Problem, refuse, treesAt } from "./object-rules.ts";
 
 const effects: readonly unknown[] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
-const quantity = /^[+-]?(\d+\.?\d*|\.\d+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?\d+)?$/;
-const whole = /^\+?\d+([kMGTPE]|[KMGTPE]i|[eE]\+?\d+)?$/;
+const NANOS = 1_000_000_000n;
 
 /**
  * Throws as kube-apiserver does if taints or resources of a Node are not valid (`ValidateNode` of
@@ -37,13 +36,13 @@ function* resourceProblems(node: KubeObject): Generator<Problem> {
     for (const [name, given] of Object.entries(isTree(resources) ? resources : {})) {
       const field = `status.${list}.${name}`;
       const amount = String(given);
-      if (!quantity.test(amount))
+      if (!isQuantity(amount))
         throw badRequest(
           `Node in version "v1" cannot be handled as a Node: ${field}: "${amount}" is no quantity`,
         );
-      if (amount.startsWith("-"))
-        yield [field, `Invalid value: "${amount}": must be greater than or equal to 0`];
-      if (isCounted(name) && !whole.test(amount))
+      const { nano } = parseQuantity(amount);
+      if (nano < 0n) yield [field, `Invalid value: "${amount}": must be greater than or equal to 0`];
+      if (isCounted(name) && nano % NANOS !== 0n)
         yield [field, `Invalid value: "${amount}": must be an integer`];
     }
   }

@@ -12,8 +12,9 @@ const scopes = ["nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection"
 
 /**
  * Throws a 422 if a ResourceSlice breaks a rule of kube-apiserver (`validateResourceSliceSpec` of
- * pkg/apis/resource/validation), except for those about request policies, node selectors, resources of the node that
- * devices map to, and operations that are skipped.
+ * pkg/apis/resource/validation), except for those about request policies, quantities, names of nodes, node selectors,
+ * compatibility groups, `partitionTypeAttribute`, resources of the node that devices map to, and operations that are
+ * skipped. Capacity and taints are checked also if they have not changed.
  * @param before the slice that it replaces; undefined if it is new
  */
 export function validateResourceSlice(slice: KubeObject, before?: KubeObject): void {
