@@ -150,7 +150,7 @@ export const evictionMutations: readonly Mutation[] = [
     from: "this.#queue.addAfter(task.pod.uid, delay);",
     to: "",
     promise: relieved,
-    seed: 3,
+    seed: 224,
   },
   {
     name: "taints count as late although they are as desired",
@@ -167,7 +167,7 @@ export const evictionMutations: readonly Mutation[] = [
     to: `await withDeadline(clock, { ms: deadlineMs }, scope.signal, () =>
         ((plugin.open ??= {})[method] ??= work(signal).finally(() => { delete plugin.open[method]; })));`,
     promise: relieved,
-    seed: 28,
+    seed: 207,
   },
   {
     name: "an acceptance is not recorded",
@@ -175,7 +175,7 @@ export const evictionMutations: readonly Mutation[] = [
     from: "ledger.progress({ uid: task.pod.uid, stage, at, deadline, ...stopsOf(task) });",
     to: 'if (stage !== "accepted") ledger.progress({ uid: task.pod.uid, stage, at, deadline, ...stopsOf(task) });',
     promise: truth,
-    seed: 102,
+    seed: 4,
   },
   {
     name: "an eviction of unknown outcome is explained as none",
@@ -183,7 +183,7 @@ export const evictionMutations: readonly Mutation[] = [
     from: '    case "superseded":\n',
     to: '    case "superseded":\n    case "unknown":\n',
     promise: truth,
-    seed: 3,
+    seed: 25,
   },
   {
     name: "the list of evictions shows an outcome beside another pod",
@@ -191,7 +191,7 @@ export const evictionMutations: readonly Mutation[] = [
     from: "const eviction = this.#open.get(outcome.uid);",
     to: "const [eviction] = this.#open.values();",
     promise: ownOutcome,
-    seed: 177,
+    seed: 55,
   },
   {
     name: "taints are written although nothing has changed",
@@ -215,7 +215,7 @@ export const evictionMutations: readonly Mutation[] = [
     from: 'if (!plugin?.scope.signal.aborted || "failure" in answered) return answered;',
     to: "if (plugin || answered) return answered;",
     promise: current,
-    seed: 40,
+    seed: 54,
   },
   {
     name: "bounds: metrics of a plugin that was removed are kept",
@@ -279,7 +279,7 @@ export const evictionMutations: readonly Mutation[] = [
     from: "return stopsContainers ? { stopsContainers } : {};",
     to: "return stopsContainers ? {} : {};",
     promise: truth,
-    seed: 136,
+    seed: 76,
   },
   {
     name: "stops: a pod of which no container runs is forgotten",
@@ -287,7 +287,7 @@ export const evictionMutations: readonly Mutation[] = [
     from: '      case "exited":\n',
     to: '      case "exited":\n        task.isGone = true;\n',
     promise: knownPods,
-    seed: 54,
+    seed: 114,
   },
   {
     name: "stops: StopContainer is not recorded before it is sent",
@@ -295,7 +295,7 @@ export const evictionMutations: readonly Mutation[] = [
     from: "task.withdrawn !== undefined || !onSending()",
     to: 'task.withdrawn !== undefined || (name !== "containerStop" && !onSending())',
     promise: truth,
-    seed: 41,
+    seed: 106,
   },
   {
     name: "stops: StopContainer is recorded as sent while the containers are read",
@@ -319,7 +319,7 @@ export const evictionMutations: readonly Mutation[] = [
     from: "    const now = clock.now();\n    const { labels",
     to: "    const now = clock.now();\n    this.heard();\n    const { labels",
     promise: truth,
-    seed: 55,
+    seed: 5,
   },
   {
     name: "no records are missing if the power was lost before the first one",
@@ -343,6 +343,6 @@ export const evictionMutations: readonly Mutation[] = [
     from: "...(stopsContainers ? { stopsContainers } : {}),",
     to: "",
     promise: truth,
-    seed: 13,
+    seed: 23,
   },
 ];
