@@ -73,7 +73,7 @@ describe("the page", () => {
   it.each<[string, Result, string]>([
     ["a goal that is met", resultOf([1, 4], [1, 2]), "| 1 | 3 | 0.38 (0.25 to 0.50) | 0.5, met |"],
     ["a goal that is missed", resultOf([3, 4]), "| 3 | 4 | 0.75 (0.75 to 0.75) | 0.5, missed |"],
-    ["thousands", resultOf([312, 8430.4]), "| 312 | 8,430 | 0.04 (0.04 to 0.04) | 0.5, met |"],
+    ["thousands", resultOf([312, 8430.4]), "| 312 | 8,430 | 0.037 (0.037 to 0.037) | 0.5, met |"],
     ["machine and commit", resultOf([1, 4]), "commit 0123abcd on\n2 x processor, Node 24, load average 1"],
     ["the command", resultOf([1, 4]), "```sh run=repository\nnpm run bench:peers -- --only list\n```"],
     ["what differs", resultOf([1, 4]), "- the peer lists twice"],
