@@ -43,7 +43,9 @@ function isRepeated({ history, faults, devices }: World, call: ClaimCall, before
     return false;
   const recordedAt = doneAt + UNTIL_RECORDED_MS;
   if (endedAt < recordedAt || history.boots.some((boot) => boot.at >= at)) return false;
-  if (isWithin(history.full, at, call.at) || isWithin(history.unwritten, at, call.at)) return false;
+  // What could not be recorded is done again.
+  const unrecorded = [...history.full, ...history.readOnly, ...history.unwritten];
+  if (isWithin(unrecorded, at, call.at)) return false;
   if (
     history.lives.some(
       ({ endedAt: end }) => end !== undefined && end >= at - ON_ITS_WAY_MS && end < recordedAt,
