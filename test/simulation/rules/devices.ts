@@ -34,6 +34,9 @@ const WRITES_MS = 5_000;
 const SLOW_WRITES = 10;
 // Longest delay before a write is tried again, or before a slice that another client deleted is restored.
 const LONGEST_DELAY_MS = 75_000;
+// The agent reads the runtime just before it calls the driver. The simulated kubelet may restart a container of a deleted pod
+// meanwhile; a real one does not.
+const READ_MS = 100;
 // How long the kubelet and the agent may take for a claim of a pod that started or ended just before.
 const UNDER_WAY_MS = 45_000;
 
@@ -121,11 +124,11 @@ export const devices: readonly Rule[] = [
     promise: "A claim is unprepared once all containers of its pod have exited.",
     watch: each(
       ({ devices: { unpreparations } }) => unpreparations,
-      (world, { uid, driver, devices: names }) => {
+      (world, { at, uid, driver, devices: names }) => {
         const known = world.devices.kubelet.find(uid, driver);
         // Pods of the world start without their claims. A real kubelet starts no container before they are prepared.
         if (names.length === 0 || !known || known.preparedAt === 0) return undefined;
-        return isRunning(world, known.podUid)
+        return ranBefore(world, known.podUid, at - READ_MS)
           ? `${names} of ${uid}, whose pod ${known.podUid} runs`
           : undefined;
       },
@@ -204,11 +207,13 @@ function untruthOf(
   return undefined;
 }
 
-function isRunning({ runtime: { runtime } }: World, podUid: string): boolean {
+/** Returns whether a container of a pod runs that was started before a time, in virtual milliseconds. */
+function ranBefore({ runtime: { runtime }, machine }: World, podUid: string, at: number): boolean {
+  const wallAt = BigInt(Math.floor(machine.wall - machine.scheduler.now + at)) * 1_000_000n;
   return runtime
     .sandboxesOf(podUid)
     .flatMap(({ id }) => runtime.containersOf(id))
-    .some(({ state }) => state === ContainerState.CONTAINER_RUNNING);
+    .some(({ state, startedAt }) => state === ContainerState.CONTAINER_RUNNING && startedAt < wallAt);
 }
 
 function cdiFile(driver: string, uid: string): string {

@@ -6,6 +6,8 @@ import type { Rule } from "./rule.ts";
 const UNTIL_RECORDED_MS = 1_000;
 // A call that was sent before the end of the agent may arrive after it.
 const ON_ITS_WAY_MS = 1;
+// How long a driver may go on registering again.
+const LONGEST_START_MS = 30_000;
 // How long before a repeated call the kubelet's failed call may have ended: the agent waits for the containers meanwhile.
 const LONGEST_UNPREPARE_MS = 60_000;
 
@@ -33,7 +35,7 @@ export const once: readonly Rule[] = [
   },
 ];
 
-function isRepeated({ history, faults, devices }: World, call: ClaimCall, before: ClaimCall): boolean {
+function isRepeated({ history, plan, faults, devices }: World, call: ClaimCall, before: ClaimCall): boolean {
   const { at, doneAt, isAccepted, process, endedAt = Number.POSITIVE_INFINITY } = before;
   if (call.isPrepare !== before.isPrepare || `${call.devices}` !== `${before.devices}`) return false;
   // Without a record the agent can't know whether the driver has unprepared the claim.
@@ -43,6 +45,8 @@ function isRepeated({ history, faults, devices }: World, call: ClaimCall, before
     return false;
   const recordedAt = doneAt + UNTIL_RECORDED_MS;
   if (endedAt < recordedAt || history.boots.some((boot) => boot.at >= at)) return false;
+  // A driver that stops while it starts registers again.
+  if (plan.faults.slowStarts > 0 && call.at - at < LONGEST_START_MS) return false;
   // What could not be recorded is done again.
   const unrecorded = [...history.full, ...history.readOnly, ...history.unwritten];
   if (isWithin(unrecorded, at, call.at)) return false;
