@@ -56,7 +56,7 @@ export const deviceMutations: readonly Mutation[] = [
     from: "if (record) await this.#checkUnused(record, signal);",
     to: "",
     promise: unused,
-    seed: 7,
+    seed: 1,
   },
   {
     name: "a device of another claim is prepared",
@@ -160,7 +160,7 @@ export const deviceMutations: readonly Mutation[] = [
     from: "return this.isLost(record) || this.#unproven",
     to: 'return record.state === "prepared" || this.#unproven',
     promise: calledOnce,
-    seed: 1,
+    seed: 33,
   },
   {
     name: "the record of an unprepared claim is left",
