@@ -11,12 +11,11 @@ interface Patch {
   status?: { resources?: { capacity?: Record<string, string> } };
 }
 
-const [PLURAL = ""] = CNRS.split(".");
 const CNR = {
-  group: CNRS.slice(PLURAL.length + 1),
+  group: "node.katalyst.kubewharf.io",
   version: "v1alpha1",
   kind: "CustomNodeResource",
-  plural: PLURAL,
+  plural: "customnoderesources",
   namespaced: false,
 };
 
@@ -94,7 +93,7 @@ export class KatalystAgent {
       lostOf("label", metadata.labels, found?.metadata?.labels) ??
       lostOf("annotation", metadata.annotations, found?.metadata?.annotations) ??
       lostOf("capacity", status.resources?.capacity, found?.status?.resources?.capacity);
-    return lost && `${PLURAL}: ${lost}`;
+    return lost && `${CNR.plural}: ${lost}`;
   }
 
   // Its requests, in the order in which the API server has served them.

@@ -1,4 +1,4 @@
-/** Compares by code units, independent of the locale. For `sort`. */
+/** Compares two strings by code units, independent of the locale. */
 export function compareText(a: string, b: string): number {
   if (a === b) return 0;
   return a < b ? -1 : 1;

@@ -19,10 +19,7 @@ function changing<F extends Call>(call: F, event: "rename" | "change", ...at: nu
     processIfAny()?.edge();
     const files = places.map((place) => args[place]);
     for (const file of files) if (writes(call, file, args[1])) mustBeWritable(call.name, file);
-    // What `writeSync` writes to a file that is not empty replaces its content in place, and needs no more space.
-    const isInPlace = (call as unknown) === real.writeSync && real.fstatSync(args[0] as number).size > 0;
-    if ((call as unknown) === real.writeFileSync || ((call as unknown) === real.writeSync && !isInPlace))
-      mustHaveSpace("write", args[0]);
+    if (needsSpace(call, args[0])) mustHaveSpace("write", args[0]);
     const result = (call as unknown as (...all: unknown[]) => unknown)(...args);
     for (const file of files) if (typeof file === "string") changed(file, event);
     return result;
@@ -33,6 +30,12 @@ function changing<F extends Call>(call: F, event: "rename" | "change", ...at: nu
 function writes(call: Call, file: unknown, flags: unknown): boolean {
   if ((call as unknown) === real.openSync) return typeof flags === "string" && flags !== "r";
   return (call as unknown) !== real.rmSync || real.existsSync(file as string);
+}
+
+/** Returns whether a call needs a new block. `writeSync` changes a file in place, unless it is empty. */
+function needsSpace(call: Call, file: unknown): boolean {
+  if ((call as unknown) === real.writeSync) return real.fstatSync(file as number).size === 0;
+  return (call as unknown) === real.writeFileSync;
 }
 
 export const chmodSync = changing(real.chmodSync, "change");

@@ -1,6 +1,6 @@
-import { isDnsLabel, isDnsSubdomain, isLabelName, isLabelValue } from "@nodekeeper/core/lib";
+import { isDnsLabel, isDnsSubdomain, isLabelName } from "@nodekeeper/core/lib";
 import { at, isTree, type Tree } from "../json.ts";
-import { type Problem, treesAt } from "./object-rules.ts";
+import { type Problem, taintProblems, treesAt } from "./object-rules.ts";
 
 // Of k8s.io/api/resource/v1.
 const MOST_FIELDS = 32;
@@ -18,12 +18,12 @@ const semver =
   /^(0|[1-9]\d*)(\.(0|[1-9]\d*)){2}(-(0|[1-9]\d*|\d*[A-Za-z-][\dA-Za-z-]*)(\.(0|[1-9]\d*|\d*[A-Za-z-][\dA-Za-z-]*))*)?(\+[\dA-Za-z-]+(\.[\dA-Za-z-]+)*)?$/;
 
 /**
- * Yields the rules that a device of a ResourceSlice breaks (`validateDevice` of pkg/apis/resource/validation). Written
- * independently of the agent's own checks, which it judges.
+ * Yields the validation errors of a device in a ResourceSlice. Source: `validateDevice` of pkg/apis/resource/validation.
+ * Independent of the agent's own validation, because tests compare the two.
  */
 export function* deviceProblems(field: string, device: Tree, isPerDevice: boolean): Generator<Problem> {
   yield* fieldProblems(field, device);
-  yield* taintProblems(`${field}.taints`, treesAt(device, "taints"));
+  yield* taintsProblems(`${field}.taints`, treesAt(device, "taints"));
   yield* bindingProblems(field, device);
   yield* consumptionProblems(`${field}.consumesCounters`, treesAt(device, "consumesCounters"));
   const given = deviceScopes.filter((scope) => device[scope] !== undefined).length;
@@ -31,7 +31,7 @@ export function* deviceProblems(field: string, device: Tree, isPerDevice: boolea
     yield [field, `Invalid value: ${given} scopes although perDeviceNodeSelection is ${isPerDevice}`];
 }
 
-/** Yields the rules that the counters of a set or of a consumption break. */
+/** Yields the validation errors of the counters of a counter set, or of those that a device consumes. */
 export function* counterProblems(field: string, { counters }: Tree): Generator<Problem> {
   const names = Object.keys(isTree(counters) ? counters : {});
   if (names.length === 0) yield [field, "Required value"];
@@ -39,7 +39,7 @@ export function* counterProblems(field: string, { counters }: Tree): Generator<P
   for (const name of names) if (!isDnsLabel(name)) yield [field, `Invalid value: "${name}"`];
 }
 
-/** Returns whether a device has taints, consumes counters or has lists as attributes: a slice holds fewer of these. */
+/** Returns whether a device has taints, counters or list attributes, which lower the maximum number of devices in a slice. */
 export function isAdvanced(device: Tree): boolean {
   const hasLists = entriesOf(device, "attributes").some(([, value]) =>
     lists.some((type) => at(value, type) !== undefined),
@@ -92,13 +92,9 @@ function* valueProblems(field: string, attribute: unknown): Generator<Problem, n
   return values.length;
 }
 
-function* taintProblems(field: string, taints: readonly Tree[]): Generator<Problem> {
+function* taintsProblems(field: string, taints: readonly Tree[]): Generator<Problem> {
   if (taints.length > MOST_TAINTS) yield [field, `Too many: must have at most ${MOST_TAINTS} items`];
-  for (const [index, { key, value = "", effect }] of taints.entries()) {
-    if (!isLabelName(String(key))) yield [`${field}[${index}].key`, `Invalid value: "${key}"`];
-    if (!isLabelValue(String(value))) yield [`${field}[${index}].value`, `Invalid value: "${value}"`];
-    if (!effects.includes(effect)) yield [`${field}[${index}].effect`, `Unsupported value: "${effect}"`];
-  }
+  for (const [index, taint] of taints.entries()) yield* taintProblems(`${field}[${index}]`, taint, effects);
 }
 
 function* bindingProblems(field: string, device: Tree): Generator<Problem> {

@@ -1,33 +1,29 @@
 import { BlockList, isIP } from "node:net";
 import type { KubeObject } from "@nodekeeper/core/kube";
 import { at, isTree, type Tree } from "../json.ts";
-import { invalid } from "../status.ts";
-import { treesAt } from "./object-rules.ts";
+import { type Problem, refuse, treesAt } from "./object-rules.ts";
 
 const subject = { group: "resource.k8s.io", plural: "resourceclaims", kind: "ResourceClaim" };
 const conditionStatuses: readonly unknown[] = ["True", "False", "Unknown"];
 
 /** Throws a 422 if `status.devices` of a ResourceClaim breaks a rule of kube-apiserver. */
 export function validateDeviceStatus(claim: KubeObject): void {
-  const refuse = (field: string, why: string): never => {
-    throw invalid({ ...subject, name: claim.metadata.name ?? "" }, field, why);
-  };
+  refuse({ ...subject, name: claim.metadata.name ?? "" }, statusProblems(claim));
+}
+
+function* statusProblems(claim: KubeObject): Generator<Problem> {
   const results = treesAt(claim, "status", "allocation", "devices", "results");
   const allocated = new Set(results.map(keyOf));
   for (const [index, entry] of treesAt(claim, "status", "devices").entries()) {
     const field = `status.devices[${index}]`;
     if (!allocated.has(keyOf(entry)))
-      refuse(field, "Invalid value: must be an allocated device in the claim");
-    for (const [name, why] of [
-      ...conditionProblems(entry),
-      ...dataProblems(entry),
-      ...networkProblems(entry),
-    ])
-      refuse(`${field}.${name}`, why);
+      yield [field, "Invalid value: must be an allocated device in the claim"];
+    const problems = [...conditionProblems(entry), ...dataProblems(entry), ...networkProblems(entry)];
+    for (const [name, why] of problems) yield [`${field}.${name}`, why];
   }
 }
 
-type Problems = [field: string, why: string][];
+type Problems = Problem[];
 
 function conditionProblems(entry: Tree): Problems {
   const conditions = treesAt(entry, "conditions");

@@ -1,30 +1,27 @@
 import type { KubeObject } from "@nodekeeper/core/kube";
-import { isLabelName, isLabelValue, isQuantity, parseQuantity } from "@nodekeeper/core/lib";
+import { isQuantity, parseQuantity } from "@nodekeeper/core/lib";
 import { at, isTree } from "../json.ts";
 import { badRequest } from "../status.ts";
-import { type Problem, refuse, treesAt } from "./object-rules.ts";
+import { type Problem, refuse, taintProblems, treesAt } from "./object-rules.ts";
 
 const effects: readonly unknown[] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 const NANOS = 1_000_000_000n;
 
 /**
  * Throws as kube-apiserver does if taints or resources of a Node are not valid (`ValidateNode` of
- * pkg/apis/core/validation): a 400 for what is no quantity, and otherwise a 422.
+ * pkg/apis/core/validation): a 400 if a value is not a quantity, otherwise a 422.
  */
 export function validateNode(node: KubeObject): void {
   const subject = { group: "", plural: "nodes", kind: "Node", name: node.metadata.name ?? "" };
-  refuse(subject, [...taintProblems(node), ...resourceProblems(node)]);
+  refuse(subject, [...taintsProblems(node), ...resourceProblems(node)]);
 }
 
-function* taintProblems(node: KubeObject): Generator<Problem> {
+function* taintsProblems(node: KubeObject): Generator<Problem> {
   const known = new Set<string>();
-  for (const [index, { key, value = "", effect }] of treesAt(node, "spec", "taints").entries()) {
+  for (const [index, taint] of treesAt(node, "spec", "taints").entries()) {
     const field = `metadata.taints[${index}]`;
-    if (!isLabelName(String(key))) yield [`${field}.key`, `Invalid value: "${key}": name part is not valid`];
-    if (!isLabelValue(String(value)))
-      yield [`${field}.value`, `Invalid value: "${value}": a valid label is required`];
-    if (!effects.includes(effect)) yield [`${field}.effect`, `Unsupported value: "${effect}"`];
-    const identity = `${key}:${effect}`;
+    yield* taintProblems(field, taint, effects);
+    const identity = `${taint.key}:${taint.effect}`;
     if (known.has(identity)) yield [field, "Duplicate value: taints must be unique by key and effect pair"];
     known.add(identity);
   }
@@ -38,7 +35,7 @@ function* resourceProblems(node: KubeObject): Generator<Problem> {
       const amount = String(given);
       if (!isQuantity(amount))
         throw badRequest(
-          `Node in version "v1" cannot be handled as a Node: ${field}: "${amount}" is no quantity`,
+          `Node in version "v1" cannot be handled as a Node: ${field}: "${amount}" is not a quantity`,
         );
       const { nano } = parseQuantity(amount);
       if (nano < 0n) yield [field, `Invalid value: "${amount}": must be greater than or equal to 0`];
@@ -48,7 +45,7 @@ function* resourceProblems(node: KubeObject): Generator<Problem> {
   }
 }
 
-/** Returns whether there is only a whole number of a resource: pods, and what is not Kubernetes' own. */
+/** Returns whether quantities of a resource must be integers: those of pods and of extended resources. */
 function isCounted(name: string): boolean {
   return name === "pods" || (name.includes("/") && !name.includes("kubernetes.io/"));
 }

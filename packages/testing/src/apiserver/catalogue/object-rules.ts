@@ -3,18 +3,18 @@ import { isLabelName, isLabelValue } from "@nodekeeper/core/lib";
 import { at, isTree, type Tree } from "../json.ts";
 import { invalid, type Subject } from "../status.ts";
 
-/** A rule that an object breaks: the field, and why the API server refuses it. */
+/** A validation error: the field, and why the API server rejects it. */
 export type Problem = readonly [field: string, why: string];
 
-// Of all annotations of an object together: TotalAnnotationSizeLimitB of apimachinery.
+// Limit of the total size of an object's annotations: TotalAnnotationSizeLimitB of apimachinery.
 const MOST_ANNOTATION_BYTES = 256 * 1_024;
 
-/** Throws a 422 with the first of the problems, if there are any. */
+/** Throws a 422 with the first error. Does nothing if there is none. */
 export function refuse(subject: Subject, problems: Iterable<Problem>): void {
   for (const [field, why] of problems) throw invalid(subject, field, why);
 }
 
-/** Yields the rules that labels and annotations break, as `ValidateObjectMeta` of apimachinery checks them. */
+/** Yields the validation errors of labels and annotations. Source: `ValidateObjectMeta` of apimachinery. */
 export function* metadataProblems({ metadata }: KubeObject): Generator<Problem> {
   for (const [key, value] of Object.entries(metadata.labels ?? {})) {
     if (!isLabelName(key)) yield ["metadata.labels", `Invalid value: "${key}": name part is not valid`];
@@ -29,6 +29,18 @@ export function* metadataProblems({ metadata }: KubeObject): Generator<Problem> 
   }
   if (bytes > MOST_ANNOTATION_BYTES)
     yield ["metadata.annotations", `Too long: may not be more than ${MOST_ANNOTATION_BYTES} bytes`];
+}
+
+/** Yields the validation errors of one taint, of a Node or of a device. */
+export function* taintProblems(
+  field: string,
+  { key, value = "", effect }: Tree,
+  effects: readonly unknown[],
+): Generator<Problem> {
+  if (!isLabelName(String(key))) yield [`${field}.key`, `Invalid value: "${key}": name part is not valid`];
+  if (!isLabelValue(String(value)))
+    yield [`${field}.value`, `Invalid value: "${value}": a valid label is required`];
+  if (!effects.includes(effect)) yield [`${field}.effect`, `Unsupported value: "${effect}"`];
 }
 
 /** Returns the objects of a list at a path of own fields. */
