@@ -33,7 +33,6 @@ const passing = ["passingReporters", "passingEvictionPlugins", "passingDrivers"]
 export type Changes = Readonly<Record<Kind | (typeof passing)[number], number>>;
 
 const STATIC_POD = "static-again";
-const CONFIG_HASH = "kubernetes.io/config.hash";
 
 // How long a plugin lives that is installed once.
 const PASSING_MS = 8_000;
@@ -146,9 +145,15 @@ export class Churn {
   #replaceStaticPod(): void {
     const { api } = this.#world;
     const name = STATIC_POD;
+    const hash = `hash-${this.#counts.staticPods}`;
+    const annotations = {
+      "kubernetes.io/config.source": "file",
+      "kubernetes.io/config.hash": hash,
+      "kubernetes.io/config.mirror": hash,
+    };
     api.process.run(() => {
       if (api.store.get("pods", name, "kube-system")) api.store.delete("pods", name, "kube-system");
-      else putPod(api, name, { annotations: { [CONFIG_HASH]: `hash-${this.#counts.staticPods}` } });
+      else putPod(api, name, { annotations });
     });
   }
 

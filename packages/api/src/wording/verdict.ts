@@ -209,12 +209,13 @@ function missingUntilFinished(explanation: PodExplanation): string | undefined {
 }
 
 // Returns a qualification if the records of requests since the pod was first seen are incomplete: only complete records
-// prove that there was no request. Empty if they are complete, or if it is not known since when (`requests`).
+// prove that there was no request. Empty if they are complete. Exported records do not have all requests (`requests` is
+// undefined).
 function recordsLimit(explanation: PodExplanation): string {
   const { history, coverage } = explanation;
   const { requests } = coverage;
   if (history === null) return gapLimit(explanation);
-  if (requests === undefined) return "";
+  if (requests === undefined) return ", as far as records are kept";
   if (history.seenAt < requests) return `, as far as records are kept (oldest: ${timeOf(requests)})`;
   return gapLimit(explanation);
 }

@@ -191,10 +191,19 @@ describe("the page about a pod", () => {
         const why = "the machine went down";
         story.explanation.coverage = {
           oldest: START - 5_000,
+          requests: START - 5_000,
           gaps: [{ from: START + 3_500, to: START + 90_000, why }],
         };
       },
       "Not evicted: no plugin requested it. Container app exited with code 137.",
+    ],
+    [
+      "no request is recorded, by exported records, which do not have requests without effect",
+      (story) => {
+        finish(story);
+        story.explanation.coverage = { oldest: START - 5_000, gaps: [] };
+      },
+      "Not evicted: no plugin requested it, as far as records are kept. Container app exited with code 137.",
     ],
   ])("states in one sentence that %s", (_name, play, expected) => {
     expect(verdictAfter(play)).toBe(expected);
