@@ -195,10 +195,10 @@ describe("the page about a pod", () => {
           gaps: [{ from: START + 3_500, to: START + 90_000, why }],
         };
       },
-      "Not evicted: no plugin requested it. Container app exited with code 137.",
+      "Not evicted: no plugin requested it, as far as records are kept (missing between 2026-03-01T12:00:03.500Z and 2026-03-01T12:01:30.000Z: the machine went down). Container app exited with code 137.",
     ],
     [
-      "no request is recorded, by exported records, which do not have requests without effect",
+      "no request is in exported records, which do not have requests without effect",
       (story) => {
         finish(story);
         story.explanation.coverage = { oldest: START - 5_000, gaps: [] };
