@@ -4,7 +4,13 @@ export { type HeartbeatOptions, watchHeartbeat } from "./heartbeat.ts";
 export { limitInformationalAnswers } from "./informational-limit.ts";
 export { KeptServer, type KeptServerOptions, keepServing } from "./kept-server.ts";
 export { MessageBuffers } from "./message-buffers.ts";
-export { checkEntries, decodeMessage, type MessageBounds, type RepeatedFields } from "./message-entries.ts";
+export {
+  checkEntries,
+  decodeMessage,
+  type MessageBounds,
+  numbers,
+  type RepeatedFields,
+} from "./message-entries.ts";
 export { RawConnection } from "./raw-connection.ts";
 export { streamMessages } from "./server-stream.ts";
 export { type OwnSocket, placeSocket, removeSocket, removeStaleSockets } from "./socket-file.ts";

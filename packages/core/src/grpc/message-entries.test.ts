@@ -1,6 +1,6 @@
 import { BinaryWriter } from "@bufbuild/protobuf/wire";
 import { expect, it } from "vitest";
-import { checkEntries } from "./message-entries.ts";
+import { checkEntries, numbers } from "./message-entries.ts";
 
 /** Encodes a message whose fields are strings or messages. */
 function message(...fields: [number, Uint8Array | string][]): Uint8Array {
@@ -30,6 +30,12 @@ it.each([
   ["an entry longer than the one around it", Uint8Array.of(0x0a, 2, 0x12, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0)],
 ])("%s is invalid", (_, bytes) => {
   expect(() => checkEntries(bytes, { 1: { 2: {} } }, 10, "entries")).toThrow("can't be decoded");
+});
+
+it("counts the bytes of packed numbers", () => {
+  const bytes = message([1, "four"]);
+  expect(() => checkEntries(bytes, { 1: numbers }, 4, "entries")).not.toThrow();
+  expect(() => checkEntries(bytes, { 1: numbers }, 3, "entries")).toThrow("more than 3 entries");
 });
 
 it("reads no further than the first field too many, whatever its number", () => {

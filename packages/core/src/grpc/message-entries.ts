@@ -6,6 +6,9 @@ export interface RepeatedFields {
   readonly [field: number]: RepeatedFields;
 }
 
+/** A list of numbers. If it is packed, each of its bytes counts as an entry: a number has at least one. */
+export const numbers: RepeatedFields = {};
+
 /** The repeated fields of a message that are counted before it is decoded. See `checkEntries`. */
 export interface MessageBounds {
   repeated: RepeatedFields;
@@ -42,9 +45,9 @@ export function checkEntries(
         reader.skip(wireType, number);
         continue;
       }
-      if (++entries > most)
-        throw new NodekeeperError("exhausted", `the message has more than ${most} ${what}`);
       const length = reader.uint32();
+      entries += inner === numbers ? length : 1;
+      if (entries > most) throw new NodekeeperError("exhausted", `the message has more than ${most} ${what}`);
       const entryEnd = reader.pos + length;
       if (entryEnd > end) throw new RangeError("an entry is longer than its message");
       // Entries without repeated fields, such as strings, are not inspected.

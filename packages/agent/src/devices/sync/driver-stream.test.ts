@@ -9,7 +9,9 @@ import { createServer, ServerError, Status } from "nice-grpc";
 import { expect, it } from "vitest";
 import { type DriverMessage, followDriver, type StreamState } from "./driver-stream.ts";
 
-/** Follows a driver that sends devices of these names, one message each, and ends its stream. */
+const namesIn = (names: string) => names.split(",").map((name) => ({ name }));
+
+/** Follows a driver that sends devices of these names, a message for each or for several with commas, and ends its stream. */
 async function follow(
   protocol: "devices" | "namedResources",
   messages: string[],
@@ -22,12 +24,12 @@ async function follow(
   server.add(DeviceDriverDefinition, {
     async *listAndWatchDevices(request) {
       requests.push(request);
-      for (const name of messages) yield { pools: [{ devices: [{ name }] }] };
+      for (const names of messages) yield { pools: [{ devices: namesIn(names) }] };
     },
   });
   server.add(NodeDefinition, {
     async *nodeListAndWatchResources() {
-      for (const name of messages) yield { resources: [{ namedResources: { instances: [{ name }] } }] };
+      for (const names of messages) yield { resources: [{ namedResources: { instances: namesIn(names) } }] };
     },
   });
   await server.listen(`unix:${endpoint}`);
@@ -60,6 +62,15 @@ it.each(["devices", "namedResources"] as const)(
     expect(states.at(-1)).toEqual(["ended", undefined]);
   },
 );
+
+it("a message of 1.30 with too many instances fails the stream before it is decoded", async () => {
+  const { taken, states } = await follow("namedResources", ["small", ",".repeat(100_000)]);
+  expect(taken).toHaveLength(1);
+  expect(states.at(-1)).toEqual([
+    "failing",
+    expect.stringContaining("more than 100000 resources, instances"),
+  ]);
+});
 
 it("the driver learns the node's name", async () => {
   const { requests } = await follow("devices", []);

@@ -4,7 +4,14 @@ import {
   DeviceDriverDefinition,
   ListAndWatchDevicesRequest,
 } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/api.ts";
-import { fromGrpcError, MessageBuffers, streamMessages } from "@nodekeeper/core/grpc";
+import {
+  decodeMessage,
+  fromGrpcError,
+  type MessageBounds,
+  MessageBuffers,
+  numbers,
+  streamMessages,
+} from "@nodekeeper/core/grpc";
 import {
   Backoff,
   type Clock,
@@ -142,8 +149,17 @@ async function* messagesOf(
   }
 }
 
+// Far more than the devices of a node have: three entries are an attribute. Unlike messages of the other contract, the
+// whole message is decoded at once.
+const namedBounds: MessageBounds = {
+  // resources, namedResources, instances, attributes, attributeValue, then intSlice and stringSlice.
+  repeated: { 1: { 1: { 1: { 2: { 2: { 8: { 1: numbers }, 9: { 1: {} } } } } } } },
+  most: 100_000,
+  what: "resources, instances, attributes and values",
+};
+
 function namedResources(bytes: Uint8Array): DriverMessage {
-  const models = decodeNamedResources(NodeListAndWatchResourcesResponse.decode(bytes));
+  const models = decodeNamedResources(decodeMessage(NodeListAndWatchResourcesResponse, bytes, namedBounds));
   return { protocol: "namedResources", models };
 }
 
