@@ -2,14 +2,7 @@ import { randomBytes } from "node:crypto";
 import { readdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ConditionType, ThresholdMetType } from "@nodekeeper/core/gen/evictionplugin/v1alpha1/api.ts";
-import {
-  createKubeClient,
-  createKubeMetrics,
-  type KubeObject,
-  loadClusterAccess,
-  nodes,
-} from "@nodekeeper/core/kube";
-import { Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
+import { type KubeObject, nodes } from "@nodekeeper/core/kube";
 import { eventually, until } from "@nodekeeper/testing/until";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { runCli } from "../packages/agent/src/cli/index.ts";
@@ -18,6 +11,7 @@ import { type RunningAgent, startAgent } from "./support/agent.ts";
 import { startCluster, type TestCluster } from "./support/cluster.ts";
 import { hardPressure, pick, startEvictionPlugin } from "./support/eviction-plugin.ts";
 import { fillUp } from "./support/full-database.ts";
+import { clientAs } from "./support/other-client.ts";
 
 // What operators are answered about pods that left the node, whoever removed them. The whole agent in front of the
 // embedded API server; the pods' statuses are what a kubelet or the scheduler writes.
@@ -51,13 +45,6 @@ async function explain(...args: string[]): Promise<string> {
 }
 
 /** Another client of the API server, by the name of its field manager. */
-async function clientAs(fieldManager: string) {
-  const access = await loadClusterAccess({ kubeconfig: cluster.kubeconfig, environment: {} });
-  const metrics = createKubeMetrics(new Registry());
-  const common = { clock: systemClock, log: silentLogger, metrics };
-  return createKubeClient({ ...common, access, fieldManager, version: "test", qps: 100, burst: 100 });
-}
-
 const pod = (name: string) => cluster.server.store.get("pods", name, "default")!;
 const diskHot = {
   conditionType: ConditionType.NODE_CONDITION,
@@ -421,7 +408,7 @@ it("shows which client removed a taint of the agent, as managedFields name it, a
   const taints = () => cluster.node().spec.taints ?? [];
   await until("the taint", () => taints().length === 1);
   await until("the record", async () => (await explain("node")).includes("added"));
-  const user = await clientAs("kubectl-taint");
+  const user = await clientAs(cluster, "kubectl-taint");
   const foreign = { key: "example.com/maintenance", effect: "NoSchedule" };
   await user.mergePatch(nodes, "worker-1", { spec: { taints: [foreign] } });
   await until("it is restored", () => taints().length === 2);

@@ -1,11 +1,13 @@
 import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { nodes } from "@nodekeeper/core/kube";
 import { customNodeResource, metadata, node, spec, status } from "@nodekeeper/sdk";
 import { SteppedClock } from "@nodekeeper/testing";
 import { until } from "@nodekeeper/testing/until";
 import { describe, expect, it } from "vitest";
 import { agentFlags, startAgent, TIME_TO_RETURN_MS, untilWidgets } from "./support/agent.ts";
 import { NODE, startCluster, type TestCluster } from "./support/cluster.ts";
+import { clientAs } from "./support/other-client.ts";
 import { type GoodPlugin, startGoodPlugin, widgets } from "./support/plugins.ts";
 
 // The state directory may be lost, or be an old one. What is ours on the server is the server's to say: nothing of a
@@ -163,4 +165,22 @@ describe.concurrent.each(Object.keys(states) as State[])("with its state %s, an 
     await Promise.all([second.stop(), neighbour.stop(), gpus.stop()]);
     await cluster.stop();
   });
+});
+
+it("a quantity of a Node that another client reports too stays when the plugin no longer reports it", async () => {
+  const cluster = await startCluster();
+  const operator = await clientAs(cluster, "kubectl");
+  const capacity = { [GPUS]: "8" };
+  await operator.mergePatch(nodes, NODE, { status: { capacity } }, { subresource: "status" });
+  const gpus = await startGoodPlugin(agentFlags(cluster).pluginDirectories!, "gpus", ...gpuReport(1));
+  const agent = await startAgent(cluster);
+  await until("the plugin's report", () => held(cluster).allocatable === "1");
+  gpus.say();
+  await until(
+    "it reports no more",
+    () => held(cluster).label === undefined && held(cluster).allocatable === undefined,
+  );
+  expect(held(cluster)).toMatchObject({ capacity: "8", ofKubelet: "4" });
+  await Promise.all([agent.stop(), gpus.stop()]);
+  await cluster.stop();
 });

@@ -31,6 +31,16 @@ describe("withdrawal from a Node's status", () => {
     });
   });
 
+  it("leaves what another manager owns too, as an apply does", () => {
+    const other = { manager: "kubelet", operation: "Update", subresource: "status" };
+    const shared = { ...other, fieldsV1: { "f:status": { "f:capacity": { [`f:${gpus}`]: {} } } } };
+    const managedFields = [...live.metadata.managedFields, shared];
+    expect(withdrawal({ metadata: { ...live.metadata, managedFields } }, "nodekeeper", {})?.status).toEqual({
+      capacity: { [fpgas]: null },
+      allocatable: { [gpus]: null },
+    });
+  });
+
   it.each([
     [
       "all are still desired",
