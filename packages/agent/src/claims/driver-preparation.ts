@@ -87,10 +87,6 @@ export class DriverPreparation {
     const answer = connection.client
       ? await connection.client.prepare(claim, { ...allocation, pods }, signal)
       : withoutEdits(allocation);
-    // If the driver registered again meanwhile, RestoreClaims listed this claim as not prepared.
-    const now = drivers.get(driver)?.connection;
-    if (now && now.client !== connection.client)
-      throw new DriverFailed({ driver, problem: "it registered again while it prepared the claim" });
     const { namespace, name, uid } = claim;
     const { metadata, mounts } = this.#metadataOf(driver, claim, allocation);
     const owner = {
@@ -107,7 +103,12 @@ export class DriverPreparation {
     const prepared = await preparedOf(owner, allocation.devices, answer, rules, mounts);
     refuseTakenInterfaces(prepared.cdi, { driver, uid }, records.all());
     if (prepared.cdi === "") await directory.remove(driver, uid);
-    else directory.write(driver, uid, prepared.cdi);
+    // If the driver registered again meanwhile, RestoreClaims listed this claim as not prepared. Nothing may be awaited
+    // until it is recorded as prepared.
+    const now = drivers.get(driver)?.connection;
+    if (now && now.client !== connection.client)
+      throw new DriverFailed({ driver, problem: "it registered again while it prepared the claim" });
+    if (prepared.cdi !== "") directory.write(driver, uid, prepared.cdi);
     // Another call may have recorded a pod while the driver was called. Pods recorded before the machine's last boot
     // are dropped, because their containers no longer run.
     const isOfOldBoot = known?.state === "prepared" && records.isOfOldBoot(known);

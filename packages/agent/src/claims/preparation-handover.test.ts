@@ -199,3 +199,21 @@ it("an interface stays with a claim that is being unprepared until its container
   await preparation.unprepare(DRIVER, first, never);
   expect(await preparation.prepare(DRIVER, second, never)).toHaveLength(1);
 });
+
+it("a claim is not prepared for a driver that registers again while its answer is checked: it was told of none", async () => {
+  const { preparation, records } = world.preparationIn("boot-1");
+  const claim = world.claim("first", "gpu-0");
+  // Its path is looked up on the host.
+  world.edits = { deviceNodes: [{ path: "/dev/null" }] };
+  // After all callbacks of this turn, among them those of the answer.
+  world.duringCall = () =>
+    process.nextTick(() => {
+      world.isReplaced = true;
+    });
+  await expect(preparation.prepare(DRIVER, claim, never)).rejects.toThrow(
+    "it registered again while it prepared the claim",
+  );
+  expect(records.get(DRIVER, claim.uid)?.state).toBe("preparing");
+  await preparation.prepare(DRIVER, claim, never);
+  expect(records.get(DRIVER, claim.uid)?.state).toBe("prepared");
+});

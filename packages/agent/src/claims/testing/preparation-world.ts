@@ -24,6 +24,8 @@ export class PreparationWorld extends ClaimWorld {
   calls: string[] = [];
   isConnected = true;
   isPreparing = true;
+  /** Whether another instance of the driver has registered. */
+  isReplaced = false;
   isFailing = false;
   isLifecycleOn = true;
   deferred = 0;
@@ -51,6 +53,7 @@ export class PreparationWorld extends ClaimWorld {
         await this.duringCall(this.calls.at(-1)!);
       },
     };
+    const successor = { ...client };
     const reader: PodReader = {
       readNow: async (uid, signal) => {
         await this.duringRead();
@@ -65,7 +68,7 @@ export class PreparationWorld extends ClaimWorld {
       drivers: {
         get: () => ({
           connection: this.isConnected
-            ? { uid: 0, client: this.isPreparing ? client : undefined }
+            ? { uid: 0, client: this.isPreparing ? (this.isReplaced ? successor : client) : undefined }
             : undefined,
         }),
       },
