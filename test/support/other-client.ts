@@ -8,7 +8,7 @@ import { Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
 import type { TestCluster } from "./cluster.ts";
 
 /** A client of another field manager. */
-export async function clientAs({ kubeconfig }: TestCluster, fieldManager: string): Promise<KubeClient> {
+export async function clientAs({ kubeconfig }: TestCluster, fieldManager: string) {
   const access = await loadClusterAccess({ kubeconfig, environment: {} });
   const metrics = createKubeMetrics(new Registry());
   const common = { clock: systemClock, log: silentLogger, metrics };

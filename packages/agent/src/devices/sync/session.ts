@@ -4,6 +4,7 @@ import {
   codeOf,
   type HealthCheck,
   parseWithBigInts,
+  retryAfterOf,
   retryPolicies,
   sleepOrAbort,
 } from "@nodekeeper/core/lib";
@@ -31,7 +32,6 @@ interface Context extends SyncContext {
 }
 
 const RECHECK_MS = 600_000;
-const REDISCOVER_MS = 10_000;
 
 /**
  * Opens one session with the API server at a time. A session ends when the server's version or the served version of
@@ -84,7 +84,7 @@ export class Sessions {
         if (!drivers.isEmpty) this.#problem = writeProblem(error, this.#problem?.since ?? clock.monotonic());
         // A server that does not serve ResourceSlices has none for this node.
         if (codeOf(error) === "unsupported") this.#mayHaveSlices = false;
-        await sleepOrAbort(clock, this.#failures.next(), signal);
+        await sleepOrAbort(clock, this.#failures.next(retryAfterOf(error)), signal);
       }
       client.forgetDiscovery();
     }
@@ -127,11 +127,16 @@ export class Sessions {
     signal: AbortSignal,
   ): Promise<void> {
     const { client, clock, drivers, log, scope, queue } = this.#context;
+    // While the watch is down, the server may have been replaced by one of another version.
+    const failures = new Backoff(retryPolicies.apiWatch);
+    let retryAfterMs = 0;
     let comparedAt = clock.monotonic();
     let periodMs = this.#period();
     while (!signal.aborted) {
       const restMs = comparedAt + periodMs - clock.monotonic();
-      await clock.sleep(isWatching() ? restMs : Math.min(restMs, REDISCOVER_MS), signal);
+      if (isWatching()) failures.reset();
+      await clock.sleep(isWatching() ? restMs : Math.min(restMs, failures.next(retryAfterMs)), signal);
+      retryAfterMs = 0;
       const isDue = clock.monotonic() >= comparedAt + periodMs;
       if (isDue) {
         comparedAt = clock.monotonic();
@@ -146,18 +151,19 @@ export class Sessions {
         const now = await discoverSliceApi(client, signal);
         const version = (await client.serverVersion({ signal })).gitVersion;
         if (now.version !== api.version || version !== server) return;
-        // While the watch is down, it lists again by itself. Another list per node every 10 s would keep an overloaded
-        // server down.
+        // While the watch is down, it lists again by itself. Another list per node would keep an overloaded server
+        // down.
         if (!isDue || !cache.isSynced) continue;
         // A list from the server's cache suffices: the watch reports the changes of the last seconds.
         const { items, resourceVersion } = await listSlices(client, api, scope, signal);
-        cache.onReplace(items, resourceVersion);
+        cache.compare(items, resourceVersion);
         features.doubt();
         queue.add(EVERY_DRIVER);
       } catch (error) {
         if (signal.aborted) return;
         // What is known about the server stays valid until it answers differently.
-        log.warn({ err: error }, "failed to compare ResourceSlices with the API server's, retrying");
+        retryAfterMs = retryAfterOf(error);
+        log.warn({ err: error }, "failed to check the API server's version or ResourceSlices, retrying");
       }
     }
   }

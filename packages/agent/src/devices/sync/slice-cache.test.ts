@@ -53,6 +53,28 @@ test("what a list lacks is deleted only where the list is newer than the write",
   expect([cache.size, foreign]).toEqual([0, [driver]]);
 });
 
+test("after a restore of etcd, slices are as the older server has them, and those that came later are gone", () => {
+  const { cache } = setUp();
+  write(cache, slice(7, "a"));
+  write(cache, slice(8, "b"));
+  cache.onDelete(slice(9, "c"));
+  cache.onReplace([slice(7, "a"), slice(8, "b")], "10");
+  cache.onReplace([slice(3, "a"), slice(4, "c")], "5");
+  expect(cache.of(driver).map(({ name }) => name)).toEqual(["a", "c"]);
+  // Not older than what is known.
+  cache.takeForeignChange(driver);
+  cache.onUpsert(slice(6, "a"));
+  expect(cache.takeForeignChange(driver)).toBeDefined();
+});
+
+test("a list for comparison may be older than the watch", () => {
+  const { cache } = setUp();
+  write(cache, slice(7));
+  cache.onReplace([slice(7)], "8");
+  cache.compare([], "6");
+  expect(cache.size).toBe(1);
+});
+
 test("changes of another client count from the first of them until they are taken", async () => {
   const { cache, clock } = setUp();
   for (const name of ["a", "b"]) write(cache, slice(7, name));

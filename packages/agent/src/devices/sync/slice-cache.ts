@@ -34,13 +34,15 @@ export class SliceCache implements WatchHandler {
   readonly #byDriver = new Map<string, Map<string, KnownSlice>>();
   readonly #driverOf = new Map<string, string>();
   // UIDs of deleted slices, which never return.
-  readonly #tombstones = new RecentMap<string, true>(MOST_TOMBSTONES);
+  #tombstones = new RecentMap<string, true>(MOST_TOMBSTONES);
   // Names of slices being written, with the watch events deferred meanwhile.
   readonly #expected = new Map<string, (() => void)[]>();
   readonly #canonical = new Canonical();
   /** By driver, when the first of them arrived, monotonic milliseconds. */
   readonly #foreignChanges = new Map<string, number>();
   #isOpen = false;
+  // Of the last list that opened a watch.
+  #listVersion = "0";
   isSynced = false;
 
   constructor(options: SliceCacheOptions) {
@@ -128,7 +130,22 @@ export class SliceCache implements WatchHandler {
     this.#isOpen = true;
   }
 
+  /**
+   * Takes a list that a watch begins with. It is never older than an earlier one, unless etcd was restored from a backup:
+   * then nothing that is known counts.
+   */
   onReplace(objects: KubeObject[], listVersion: string): void {
+    if (compareVersions(listVersion, this.#listVersion) < 0) {
+      for (const name of [...this.#driverOf.keys()]) this.#remove(name);
+      this.#tombstones = new RecentMap<string, true>(MOST_TOMBSTONES);
+      this.#options.queue.add(EVERY_DRIVER);
+    }
+    this.#listVersion = listVersion;
+    this.compare(objects, listVersion);
+  }
+
+  /** Compares what is known with a list, which may be older than the watch. */
+  compare(objects: readonly KubeObject[], listVersion: string): void {
     const listed = new Set<string>();
     for (const object of objects) {
       listed.add(object.metadata.uid ?? "");
