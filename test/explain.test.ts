@@ -428,7 +428,6 @@ it("shows which client removed a taint of the agent, as managedFields name it, a
       /taint nodekeeper\.dev\/DiskHot:NoSchedule removed by another client\n/,
     ),
   );
-  user.close();
   await plugin.stop();
 });
 

@@ -1,9 +1,4 @@
-import {
-  createKubeClient,
-  createKubeMetrics,
-  type KubeClient,
-  loadClusterAccess,
-} from "@nodekeeper/core/kube";
+import { createKubeClient, createKubeMetrics, loadClusterAccess } from "@nodekeeper/core/kube";
 import { Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
 import type { TestCluster } from "./cluster.ts";
 

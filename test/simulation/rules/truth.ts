@@ -41,10 +41,12 @@ export const truth: readonly Rule[] = [
 
 // A pod may continue to run after its containers were stopped, and another client may end it, or another eviction of it
 // may have no effect. If the last eviction was decided after the pod's end, the verdict is about the eviction that
-// stopped the containers, and the later ones must state that they had no effect.
+// stopped the containers, or may have, and the later ones must state that they had no effect.
 function ofLastStop(said: Statements): Statements {
   const { outcomes, rows, marks, page } = said;
-  const stop = outcomes.findLastIndex(({ result }) => result === "terminated");
+  const stop = outcomes.findLastIndex(
+    ({ result, stopsContainers }) => result === "terminated" || (result === "unknown" && stopsContainers),
+  );
   const after = outcomes.slice(stop + 1);
   const isLate =
     outcomes.at(-1)?.result === "superseded" &&

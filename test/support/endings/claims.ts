@@ -30,7 +30,7 @@ export interface Statements {
   outcomes: End[];
 }
 
-type End = Pick<EvictionOutcome, "result" | "message" | "sent" | "acceptedAt">;
+type End = Pick<EvictionOutcome, "result" | "message" | "sent" | "stopsContainers" | "acceptedAt">;
 
 /** Where statements about pods are: answers of the API, and what commands print of them. */
 interface Places {

@@ -18,7 +18,7 @@ export interface Attribution {
 
 /**
  * Returns the last selection of the pod and its outcome, as far as they are recorded. If an eviction stopped the pod's
- * containers, a later selection of the ended pod is skipped.
+ * containers, or may have, a later selection of the ended pod is skipped.
  */
 export function lastEvictionOf({ rounds, selectedAt }: PodExplanation): LastEviction {
   const stop = lastStopOf(rounds);
@@ -39,13 +39,14 @@ export function lastEvictionOf({ rounds, selectedAt }: PodExplanation): LastEvic
   return { chosen: isItsOwn ? chosen : undefined, outcome };
 }
 
-// Returns the eviction that stopped the pod's containers if the pod had already ended when it was last selected.
-// Undefined otherwise.
+// Returns the eviction that stopped the pod's containers, or may have, if the pod had already ended when it was last
+// selected. Undefined otherwise.
 function lastStopOf(rounds: PodExplanation["rounds"]): { id: number; outcome: EvictionOutcome } | undefined {
   const ends = rounds.flatMap(({ id, outcome }) => (outcome === null ? [] : [{ id, outcome }]));
   if (ends.at(-1)?.outcome.result !== "superseded") return undefined;
   return ends.findLast(
-    ({ outcome: { result, stopsContainers } }) => result === "terminated" && stopsContainers === true,
+    ({ outcome: { result, stopsContainers } }) =>
+      (result === "terminated" || result === "unknown") && stopsContainers === true,
   );
 }
 

@@ -113,7 +113,7 @@ Records go back to 2026-02-28T12:00:00.000Z.
     );
   });
 
-  it("that others deleted, after its containers had exited and it is not known why", () => {
+  it("that others deleted after its containers had exited, it is not known why, and before it was evicted again", () => {
     const story = new Story(testPod("web"), testPod("db"));
     story.play({ pressure: pressure("web") });
     const exited = { sent: true, stopsContainers: true, message: "its containers have exited" };
@@ -124,7 +124,7 @@ Records go back to 2026-02-28T12:00:00.000Z.
     story.rounds.outcomes = [{ uid: "web", result: "superseded", sent: false, message }];
     story.play({}).left(90_000);
     expect(story.page()).toMatch(
-      /Selected at \S+ \(round 3\) but not evicted by Nodekeeper: pod deleted before/,
+      /Selected at \S+ \(round 1\); whether Nodekeeper evicted it is not known: its containers have exited\. /,
     );
   });
 
