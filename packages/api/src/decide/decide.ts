@@ -43,6 +43,14 @@ export function decide(input: DecideInput, prepared: PreparedRound = prepareRoun
   const choiceInput = { underWay, last: eligibility.last, queue: input.state.queue, policy, now };
   const choice = chooseVictims({ ...choiceInput, asked: asked.values() }, refusals);
 
+  const withdrawals = findWithdrawals({
+    round: input,
+    selection,
+    asked,
+    underWay,
+    accepted: new Set([...choice.victims, ...choice.queue].map((pod) => pod.uid)),
+  });
+
   const thresholds = withUnserved(prepared, unserved, input);
   const podOf = (uid: string) => requested.get(uid)!.pod;
   return {
@@ -56,13 +64,7 @@ export function decide(input: DecideInput, prepared: PreparedRound = prepareRoun
     exclusions: selection.exclusions,
     refusals: refusals.sorted(),
     refusalCounts: refusals.sortedCounts(),
-    withdrawals: findWithdrawals({
-      round: input,
-      selection,
-      asked,
-      underWay,
-      accepted: new Set([...choice.victims, ...choice.queue].map((pod) => pod.uid)),
-    }),
+    withdrawals,
     notifications: notificationsOf(asked.values()),
     resumed: underWay.resumed,
     thresholds,
@@ -83,7 +85,7 @@ export function decide(input: DecideInput, prepared: PreparedRound = prepareRoun
       unserved: thresholds.flatMap(({ plugin, unserved }) =>
         unserved ? [{ plugin, since: unserved.since }] : [],
       ),
-      ...startEvictions(underWay, choice.victims, podOf, now),
+      ...startEvictions(underWay, { victims: choice.victims, withdrawals }, podOf, now),
     },
   };
 }

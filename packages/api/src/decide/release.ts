@@ -1,5 +1,5 @@
 import { compareText } from "../text/index.ts";
-import type { Victim } from "./decision.ts";
+import type { Victim, Withdrawal } from "./decision.ts";
 import { compareOutcomes, type EvictionOutcome, isFinal, type OutcomeResult } from "./outcome.ts";
 import type { EvictionPod } from "./pods.ts";
 import type { EvictionPolicy } from "./policy.ts";
@@ -69,8 +69,11 @@ export function reconcileEvictions(
   const outcomes = new Map(
     [...input.outcomes].sort(compareOutcomes).map((outcome) => [outcome.uid, outcome] as const),
   );
+  // Calls to stop containers may all have failed before they reached the runtime.
   const accepted = new Set(
-    state.pending.filter(({ acceptedAt }) => acceptedAt !== null).map(({ uid }) => uid),
+    state.pending
+      .filter(({ acceptedAt, stopsContainers }) => acceptedAt !== null && !stopsContainers)
+      .map(({ uid }) => uid),
   );
   const hasEnded = ({ uid }: { uid: string }) => {
     const outcome = outcomes.get(uid);
@@ -79,7 +82,8 @@ export function reconcileEvictions(
   const interrupted = state.interrupted.filter((eviction) => !hasEnded(eviction));
   const resumed = interrupted.map((eviction) => {
     const graceSeconds = eviction.gracePeriodSeconds ?? present.get(eviction.uid)?.gracePeriodSeconds ?? 0;
-    return { ...eviction, deadline: eviction.deadline ?? now + releaseTimeMs(graceSeconds, policy) };
+    const deadline = eviction.deadline ?? now + releaseTimeMs(graceSeconds, policy);
+    return { ...eviction, deadline, isSettled: true };
   });
 
   const pending = [...state.pending.filter((eviction) => !hasEnded(eviction)), ...resumed]
@@ -138,14 +142,15 @@ export function releaseTimeMs(
   return graceSeconds * 1000 + releaseMarginMs;
 }
 
-/** Returns the state of evictions with a round's victims added. Pure. */
+/** Returns the state of evictions with a round's victims added and its withdrawals marked. Pure. */
 export function startEvictions(
   underWay: EvictionsUnderWay,
-  victims: readonly Victim[],
+  { victims, withdrawals }: { victims: readonly Victim[]; withdrawals: readonly Withdrawal[] },
   podOf: (uid: string) => EvictionPod,
   now: number,
 ): Pick<EvictionState, "pending" | "recent" | "sentBefore" | "paused"> {
-  const pending = [...underWay.pending];
+  const withdrawn = new Set(withdrawals.map(({ uid }) => uid));
+  const pending = underWay.pending.map((one) => (withdrawn.has(one.uid) ? { ...one, isSettled: true } : one));
   const recent = [...underWay.recent];
   for (const victim of victims) {
     const pod = podOf(victim.uid);

@@ -93,7 +93,9 @@ export function resumeState(stored: EvictionState, now: number, elapsedMs: numbe
       lastSeen: now,
     })),
     unserved: state.unserved.map((one) => ({ ...one, since: one.since + elapsedMs })),
-    pending: pending.filter(({ acceptedAt }) => acceptedAt !== null),
+    pending: pending
+      .filter(({ acceptedAt }) => acceptedAt !== null)
+      .map((eviction) => ({ ...eviction, isSettled: true })),
     interrupted: interrupted.sort((a, b) => compareText(a.uid, b.uid)),
   };
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { forced, hard, soft, someRounds } from "../../../agent/src/eviction/testing/pressures.ts";
 import { namesOf, type TestPlugin } from "../../../agent/src/eviction/testing/rounds.ts";
+import { resumeState } from "./state.ts";
 
 describe("withdrawals", () => {
   it.each<[string, TestPlugin, TestPlugin | undefined, boolean]>([
@@ -59,6 +60,30 @@ describe("withdrawals", () => {
     const decision = rounds.play({ p: forced("b") });
     expect(decision.withdrawals).toMatchObject([{ name: "a", stage: "queued" }]);
     expect(decision.state.queue).toMatchObject([{ name: "b", since: 1_000_000 }]);
+  });
+
+  it("call back the stop of containers once, so that it is not repeated, and count no call that was not sent", () => {
+    const rounds = someRounds();
+    rounds.play({ p: forced("a") });
+    rounds.accept("a");
+    rounds.state.pending[0]!.stopsContainers = true;
+    expect(rounds.play({ p: {} }).withdrawals).toMatchObject([
+      { name: "a", reason: "p no longer requests it" },
+    ]);
+    expect(rounds.play({ p: {} }).withdrawals).toEqual([]);
+    rounds.outcomes = [{ uid: "a", result: "withdrawn", sent: false, stopsContainers: true, message: "" }];
+    expect(rounds.play({ p: {} }).state).toMatchObject({ pending: [], recent: [] });
+  });
+
+  it("don't touch an eviction that is accepted, nor one that is followed after a restart", () => {
+    const rounds = someRounds();
+    rounds.play({ p: forced("a") });
+    const waiting = rounds.state;
+    rounds.accept("a");
+    expect(rounds.play({ p: {} }).withdrawals).toEqual([]);
+    rounds.state = resumeState(waiting, rounds.now, 0);
+    expect(rounds.play({ p: {} }).withdrawals).toEqual([]);
+    expect(rounds.play({ p: {} }).withdrawals).toEqual([]);
   });
 
   it("make room for the pod again once the withdrawal is done", () => {

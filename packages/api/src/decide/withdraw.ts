@@ -28,7 +28,9 @@ export interface WithdrawalInput {
  * 2. A started eviction is withdrawn if its plugin reports that the threshold is no longer met, no longer names the
  *    pod, or is in dry run, and no other plugin requests the pod. A failed or disconnected plugin withdraws nothing.
  * 3. A started eviction is also withdrawn if its pod became protected after the decision.
- * 4. An accepted eviction can't be withdrawn, nor can that of a pod that is already terminating.
+ * 4. An accepted eviction can't be withdrawn, nor can that of a pod that is already terminating. One that stops
+ *    containers can until it has ended: a call to stop one may fail, and is not repeated then.
+ * 5. An eviction is withdrawn once, and not after a restart of the agent, which only follows it (`isSettled`).
  */
 export function findWithdrawals(input: WithdrawalInput): Withdrawal[] {
   const candidates = new Set(input.selection.candidates.map((pod) => pod.uid));
@@ -48,7 +50,7 @@ export function findWithdrawals(input: WithdrawalInput): Withdrawal[] {
   }
   const answers = new Map(input.round.plugins.map((plugin) => [plugin.plugin, plugin]));
   for (const pod of input.underWay.pending) {
-    if (pod.acceptedAt !== null) continue;
+    if (pod.isSettled || (pod.acceptedAt !== null && !pod.stopsContainers)) continue;
     const exclusion = exclusions.get(pod.uid);
     if (exclusion && exclusion.reason !== "terminating" && exclusion.reason !== "finished") {
       add(pod, "started", `the pod is protected since the decision: ${exclusion.detail}`);

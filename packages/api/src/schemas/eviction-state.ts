@@ -104,6 +104,11 @@ export const pending = s.object({
   since: s.time("When it was decided."),
   selectedAt,
   sendingAt: s.nullable(s.time("When its first request was about to be sent; null if none was.")),
+  isSettled: s.optional(
+    s.flag(
+      "Whether nothing of it is sent again: it was withdrawn, or the agent was restarted after the decision.",
+    ),
+  ),
   acceptedAt: s.nullable(s.time("When the API server or the container runtime accepted it.")),
   deadline: s.nullable(
     s.time(

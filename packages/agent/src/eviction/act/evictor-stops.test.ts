@@ -148,6 +148,42 @@ describe("an eviction that stops containers", () => {
     expect(pod.test.outcome()).toMatchObject({ result: "superseded", sent: false });
   });
 
+  it.each([
+    ["did not reach the runtime", "14 UNAVAILABLE: No connection established", false],
+    ["may have reached the runtime", "14 UNAVAILABLE: Connection dropped", true],
+  ])(
+    "that is withdrawn while containers are stopped is not sent again if the call fails, and %s",
+    async (_name, message, sent) => {
+      const pod = new StoppedPod("app");
+      const { promise, reject } = Promise.withResolvers<void>();
+      pod.onStop = () => promise;
+      await pod.test.evict(victim("web"));
+      pod.test.evictor.withdraw([{ ...withdrawn, stage: "started", reason: "memory 0.7 <= threshold 0.8" }]);
+      reject(new NodekeeperError("unavailable", message));
+      await pod.test.clock.step(60_000);
+      expect(pod.stopCalls).toEqual(["app"]);
+      expect(pod.test.outcome()).toMatchObject({
+        result: "withdrawn",
+        sent,
+        message: "memory 0.7 <= threshold 0.8",
+      });
+    },
+  );
+
+  it("that is withdrawn while containers are stopped ends as evicted if the call succeeds", async () => {
+    const pod = new StoppedPod("app");
+    const { promise, resolve } = Promise.withResolvers<void>();
+    pod.onStop = async (id) => {
+      await promise;
+      pod.states.set(id, "exited");
+    };
+    await pod.test.evict(victim("web"));
+    pod.test.evictor.withdraw([{ ...withdrawn, stage: "started", reason: "memory 0.7 <= threshold 0.8" }]);
+    resolve();
+    await pod.test.clock.step(1_000);
+    expect(pod.test.outcome()).toMatchObject({ result: "terminated", sent: true, message: "stopped app" });
+  });
+
   it("that is withdrawn while it reads containers that have exited is withdrawn", async () => {
     const pod = new StoppedPod("app");
     const { promise, resolve } = Promise.withResolvers<void>();

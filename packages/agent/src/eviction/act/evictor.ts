@@ -116,16 +116,20 @@ export class PodEvictor implements Runnable {
       );
   }
 
-  /** Cancels evictions that have not been accepted. Accepted ones continue. */
+  /**
+   * Cancels evictions that have not been accepted. Accepted ones continue. A call to stop containers continues too, but
+   * is not repeated if it fails.
+   */
   withdraw(withdrawals: readonly Withdrawal[]): void {
     for (const { uid, reason } of withdrawals) {
       const task = this.#tasks.get(uid);
       // A followed eviction is not sent again, so there is nothing to withdraw.
-      const isSettled = task?.isFollowed || task?.phase === "sent" || task?.withdrawn !== undefined;
-      if (task === undefined || isSettled) continue;
+      if (task === undefined || task.isFollowed || task.withdrawn !== undefined) continue;
+      const isStopping = task.stopsContainers && task.requests === "underWay";
+      if (task.phase === "sent" && !isStopping) continue;
       task.withdrawn = reason;
       this.#journal.step(task, `withdrawn: ${reason}`);
-      this.#queue.add(uid);
+      if (task.phase === "waiting") this.#queue.add(uid);
     }
   }
 
