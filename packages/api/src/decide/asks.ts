@@ -1,4 +1,4 @@
-import { refusalReasons } from "../reasons/index.ts";
+import { type RefusalReason, refusalReasons } from "../reasons/index.ts";
 import { compareText } from "../text/index.ts";
 import {
   answerOf,
@@ -18,7 +18,7 @@ import { rankOrder } from "./rank.ts";
 import type { RefusalLog } from "./refusal-log.ts";
 import type { UnusableAnswers } from "./state.ts";
 import { thresholdText } from "./threshold-text.ts";
-import { type NamedPods, offeredPods, topResultOf } from "./top-result.ts";
+import { type NamedPods, offeredPods, type TopResult, topResultOf } from "./top-result.ts";
 
 /** A candidate with the requests for it; never empty. The first request determines the eviction. */
 export interface AskedPod {
@@ -41,6 +41,8 @@ export interface CollectedAsks {
   asked: Map<string, AskedPod>;
   /** Plugins that named only pods that can't be evicted, sorted. */
   unusable: UnusableAnswers[];
+  /** Candidates that a plugin named for a hard threshold and that are not selected for it, by UID, with the reason. */
+  passedOver: ReadonlyMap<string, RefusalReason>;
   /** Why no pod may be selected for a confirmed hard threshold, by plugin. */
   unserved: Map<string, Pick<UnservedThreshold, "reason" | "message">>;
 }
@@ -83,9 +85,14 @@ export function collectAsks(sources: AskSources, refusals: RefusalLog): Collecte
     const uids = new Set(offered.map(({ uid }) => uid));
     const compare = forScope(sources.policy.ranking, threshold.scope);
     const { pods, named } = check.topPods(answer, threshold, uids, compare);
-    for (const pod of pods) add(pod, askByThreshold(answer, threshold, sources.policy));
-    if (threshold.metType !== "hard" || !question) continue;
-    const result = topResultOf(top, named, uids, eligibility);
+    const isHard = threshold.metType === "hard" && question !== undefined;
+    const result = isHard ? topResultOf(top, named, uids, eligibility) : NAMED;
+    // Without it, the ranking may select another pod for the same threshold.
+    const isPostponed = ({ uid }: EvictionPod) => result.kind !== "named" && eligibility.last.has(uid);
+    for (const pod of pods) {
+      if (isPostponed(pod)) check.passOver(plugin, pod, "triedLast");
+      else add(pod, askByThreshold(answer, threshold, sources.policy));
+    }
     if (result.kind === "named") continue;
     unserved.set(plugin, { reason: result.kind, message: result.message });
     if (result.kind !== "namedIneligible" || answer === null) continue;
@@ -100,8 +107,10 @@ export function collectAsks(sources: AskSources, refusals: RefusalLog): Collecte
     } else unserved.set(plugin, { reason: fallback.reason, message: `${result.message}; ${fallback.why}` });
   }
   for (const { asks } of asked.values()) asks.sort(compareAsks);
-  return { asked, unusable, unserved };
+  return { asked, unusable, passedOver: check.passedOver, unserved };
 }
+
+const NAMED: TopResult = { kind: "named" };
 
 // Returns the rank order of pods requested for the same scope.
 function forScope(
@@ -146,6 +155,7 @@ class AnswerCheck {
   readonly #candidates: ReadonlyMap<string, EvictionPod>;
   readonly #exclusions: ReadonlyMap<string, Selection["exclusions"][number]>;
   readonly #refusals: RefusalLog;
+  readonly passedOver = new Map<string, RefusalReason>();
 
   constructor(selection: Selection, refusals: RefusalLog) {
     this.#candidates = new Map(selection.candidates.map((pod) => [pod.uid, pod]));
@@ -194,8 +204,13 @@ class AnswerCheck {
     if (metType !== "hard") return { pods, named };
     const eligibleFirst = (pod: EvictionPod) => (offered.has(pod.uid) ? 0 : 1);
     pods.sort((a, b) => eligibleFirst(a) - eligibleFirst(b) || compare(a, b));
-    for (const pod of pods.slice(1)) this.#refusals.add(plugin, pod, "overTopN");
+    for (const pod of pods.slice(1)) this.passOver(plugin, pod, "overTopN");
     return { pods: pods.slice(0, 1), named };
+  }
+
+  passOver(plugin: string, pod: EvictionPod, reason: RefusalReason): void {
+    this.#refusals.add(plugin, pod, reason);
+    this.passedOver.set(pod.uid, reason);
   }
 
   // Whether a pod of this node, candidate or not, has this UID.

@@ -11,7 +11,7 @@ import { differenceOf, rankOrder } from "./rank.ts";
 import type { RefusalLog } from "./refusal-log.ts";
 import type { EvictionsUnderWay } from "./release.ts";
 import type { QueuedEviction } from "./state.ts";
-import { type TriedLast, triedLastText } from "./tried-last.ts";
+import type { TriedLast } from "./tried-last.ts";
 
 /** The decision about a requested pod, and the request that it is based on. */
 export interface Verdict {
@@ -160,7 +160,7 @@ function victimOf(
 function whyNotThisOne(victim: AskedPod, other: AskedPod, { last, policy }: ChoiceInput): string {
   const { namespace, name } = victim.pod;
   if (last.has(other.pod.uid) && !last.has(victim.pod.uid))
-    return `${namespace}/${name} is evicted first: ${triedLastText}`;
+    return `${namespace}/${name} is evicted first: ${refusalReasons.triedLast}`;
   const difference = differenceOf(policy.ranking, rankable(victim), rankable(other));
   return `ranked higher than ${namespace}/${name}: ${difference}; at most one soft eviction per round`;
 }

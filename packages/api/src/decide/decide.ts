@@ -34,6 +34,7 @@ export function decide(input: DecideInput, prepared: PreparedRound = prepareRoun
   const {
     asked: requested,
     unusable,
+    passedOver,
     unserved,
   } = collectAsks(
     { plugins: input.plugins, tops, policy, prepared, unusable: input.state.unusable },
@@ -58,7 +59,7 @@ export function decide(input: DecideInput, prepared: PreparedRound = prepareRoun
     dryRunVictims: dryRunVictims(requested, asked, choice, choiceInput),
     ranking: rankCandidates(
       selection.candidates,
-      { requested, verdicts: choice.verdicts, ranking: policy.ranking },
+      { requested, passedOver, verdicts: choice.verdicts, ranking: policy.ranking },
       eligibility,
     ),
     exclusions: selection.exclusions,

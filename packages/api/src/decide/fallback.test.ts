@@ -108,3 +108,25 @@ it("a pod that the ranking selects has the reason in its decision, with the UID 
   });
   expect(decisions[2]!.ranking[0]!.why).not.toContain("at the request of");
 });
+
+it("a pod that is tried last is not evicted though its plugin keeps naming it: the ranking selects another, and only that", () => {
+  const pods = [testPod("free", { priority: 5, labels: { app: "free" } }), testPod("guarded")];
+  const rounds = new TestRounds(pods, { failedEvictionPauseMs: 60_000 });
+  const play = () => rounds.play({ p: { ...hard(), top: ["guarded"] } });
+  expect(play().victims).toMatchObject([{ name: "guarded" }]);
+  const budget = { name: "default/guarded", currentHealthy: 1, desiredHealthy: 1 };
+  rounds.outcomes = [{ uid: "guarded", result: "failed", message: "429", budget }];
+  rounds.play({ p: { threshold: { metType: "none" } } });
+  rounds.pass(61);
+  const postponed = play();
+  expect(postponed.victims).toEqual([]);
+  expect(postponed.refusals).toMatchObject([{ plugin: "p", name: "guarded", reason: "triedLast" }]);
+  expect(postponed.ranking.map(({ name, outcome }) => [name, outcome])).toEqual([
+    ["guarded", "refused"],
+    ["free", "notAsked"],
+  ]);
+  rounds.pass(5);
+  play();
+  rounds.pass(5);
+  expect(play().victims).toMatchObject([{ name: "free", asks: [{ selectedBy: "ranking" }] }]);
+});

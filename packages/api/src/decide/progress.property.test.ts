@@ -63,6 +63,7 @@ it("while a hard threshold stays met and its plugin names pods, one that can be 
           };
           const { victims } = rounds.play({ p: { threshold, top: answers[habit] } });
           if (habit === "fails") expect(victims).toEqual([]);
+          expect(victims.length).toBeLessThanOrEqual(1);
           const isOver = victims.length > 0 || offered === undefined || habit === "fails";
           idle = isOver ? 0 : idle + 1;
           expect(idle).toBeLessThan(3);

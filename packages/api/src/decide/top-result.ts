@@ -4,7 +4,10 @@ import type { TopQuestion } from "./decision.ts";
 import type { EvictionPod, PodReference } from "./pods.ts";
 import type { PreparedRound } from "./prepare.ts";
 
-/** The result of a GetTopEvictionPods call for a hard threshold. Any kind except `named` selects no pod. */
+/**
+ * The result of a GetTopEvictionPods call for a hard threshold. For any kind except `named`, none of the named pods is
+ * selected; the ranking may select one: see `fallbackFor`.
+ */
 export type TopResult =
   | { kind: "named" }
   | { kind: Extract<UnservedReason, "failed" | "late" | "namedNone" | "namedIneligible">; message: string };

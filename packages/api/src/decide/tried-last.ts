@@ -5,10 +5,6 @@ import type { EvictionsUnderWay } from "./release.ts";
 /** Pods that are tried last, by UID, with the budget that refused an eviction; null if none did. */
 export type TriedLast = ReadonlyMap<string, BudgetStatus | null>;
 
-/** Why a pod that is tried last is not selected now. */
-export const triedLastText =
-  "a recent eviction of this pod, or of one with the same PodDisruptionBudget, failed: other pods are tried first";
-
 // Labels that differ between the pods of one workload. Selectors of PodDisruptionBudgets do not use them.
 const podLabels: ReadonlySet<string> = new Set([
   "apps.kubernetes.io/pod-index",

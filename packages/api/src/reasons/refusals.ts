@@ -13,6 +13,8 @@ export const refusalReasons = {
   skipLabel: "the pod has a label that protects it",
   skipAnnotation: "the pod has an annotation that protects it",
   overTopN: "the plugin named more pods than requested, and this one does not rank lowest",
+  triedLast:
+    "a recent eviction of this pod, or of one with the same PodDisruptionBudget, failed: other pods are tried first",
   dryRun: "the plugin is in dry run",
   pending: "its eviction is already in progress",
   stopped: "its containers were stopped, or may have been, by its eviction since the last round",

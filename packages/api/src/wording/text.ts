@@ -95,6 +95,7 @@ const refusalWords: Readonly<Record<RefusalReason, string>> = {
   skipLabel: "protected by a label",
   skipAnnotation: "protected by an annotation",
   overTopN: "more pods than requested",
+  triedLast: "tried last after a failed eviction",
   dryRun: "plugin in dry run",
   pending: "eviction in progress",
   stopped: "containers just stopped",
