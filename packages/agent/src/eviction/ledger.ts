@@ -53,7 +53,7 @@ const MOST_WAITING_STEPS = 1_000;
  *
  * 1. A decision is written to the state database before the agent acts on it. Each request is recorded before it is
  *    sent; its acceptance and the end of the eviction are recorded as soon as they are known. After SIGKILL at any
- *    point, no pod is evicted twice, and an eviction that was not accepted is decided again.
+ *    point, an eviction whose acceptance is recorded is never sent again; any other is decided again.
  * 2. An eviction is removed from the state in the transaction that records its final outcome. While the disk is full,
  *    the outcome is kept in the copy of the state for this boot: see `EvictionStore`.
  * 3. Durations are measured with the monotonic clock. If the wall clock is stepped, the times in the state move by the

@@ -80,7 +80,7 @@ export function createEvictionMetrics(registry: Registry) {
     plugins: gauge("plugins", "Registered eviction plugins, including in-tree ones."),
     recordFailures: counter(
       "record_failures_total",
-      "Rounds whose state or record could not be written to the state database.",
+      "Failed writes of eviction state or records to the state database.",
     ),
     kills: counter(
       "kills_total",
@@ -94,12 +94,12 @@ export function createEvictionMetrics(registry: Registry) {
     ),
     underWay: gauge(
       "under_way",
-      "Evictions in progress by phase: waiting (not accepted yet), sent (accepted, pod not deleted yet).",
+      "Evictions in progress by phase: waiting (not accepted yet), sent (accepted, containers being stopped, or pod terminating).",
       ["phase"],
     ),
     duration: histogram(
       "duration_seconds",
-      "Time from the decision until the pod was deleted.",
+      "Time from the decision until the pod was deleted or its containers were stopped.",
       [1, 10, 30, 120, 600],
     ),
     taintWrites: counter(

@@ -58,14 +58,17 @@ export function emptyEvictionState(): EvictionState {
   };
 }
 
+const SHORTEST_STEP_MS = 10;
+
 /**
  * Returns the state at `now`, `elapsedMs` after it was computed. Moves all its times by the step of the wall clock in
- * between, so that a step neither confirms a threshold nor ends a pause. Pure.
+ * between, so that a step neither confirms a threshold nor ends a pause. Differences of less than 10 ms are none: the
+ * wall clock has whole milliseconds, and elapsed time fractions of them. Pure.
  */
 export function stateAt(state: EvictionState, now: number, elapsedMs: number): EvictionState {
   if (state.at === null) return state;
   const by = now - state.at - elapsedMs;
-  return by === 0 ? { ...state, at: now } : moved(state, by, now);
+  return Math.abs(by) < SHORTEST_STEP_MS ? { ...state, at: now } : moved(state, by, now);
 }
 
 /**

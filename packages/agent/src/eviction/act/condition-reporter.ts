@@ -15,7 +15,8 @@ import { taintTime } from "./node-taints.ts";
  */
 export class ConditionReporter implements ReporterSource {
   readonly name = "eviction-conditions";
-  readonly #stored: readonly CustomNodeResourceTaint[];
+  // Empty once they no longer stay.
+  #stored: readonly CustomNodeResourceTaint[];
   #content: GetReportContentResponse;
   #leavesTaints: boolean;
   readonly #left: LeftTaints;
@@ -45,12 +46,14 @@ export class ConditionReporter implements ReporterSource {
   setDesired(taints: readonly CustomNodeResourceTaint[], isComplete: boolean): void {
     this.#leavesTaints &&= !isComplete;
     this.#left.reset();
-    this.#report(contentOf(isComplete ? taints : union(taints, this.#stored)));
+    if (isComplete) this.#stored = [];
+    this.#report(contentOf(union(taints, this.#stored)));
   }
 
   /** Like `Tainter.suspend`, for the CustomNodeResource: reports nothing. */
   suspend(): void {
     this.#leavesTaints = true;
+    this.#stored = [];
     this.#report(contentOf([]));
   }
 

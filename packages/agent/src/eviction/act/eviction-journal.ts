@@ -105,7 +105,7 @@ export class EvictionJournal {
         break;
       case "unknown":
         this.#lastStep(task, message);
-        log.info(line, "pod ended, and whether its eviction was accepted is not known");
+        log.info(line, "pod ended; unknown whether its eviction was accepted");
         break;
       default: {
         const isOpen = isUncertain(outcome) && outcome.sent === true;
@@ -113,10 +113,10 @@ export class EvictionJournal {
         this.step(task, `${isOpen ? "given up" : "failed"}: ${text}`);
         log.warn(
           { errorId: budget === undefined ? EvictionFailed.id : EvictionNotAccepted.id, ...line },
-          isOpen ? "eviction given up, and whether a request was accepted is not known" : "eviction failed",
+          isOpen ? "gave up on eviction; unknown whether a request was accepted" : "eviction failed",
         );
         if (end.isForbidden) break;
-        const how = isOpen ? "was given up, and whether it was accepted is not known" : "failed";
+        const how = isOpen ? "was given up; unknown whether it was accepted" : "failed";
         this.#event({
           reason: "EvictionFailed",
           message: `Eviction requested by ${plugin} ${how}: ${text}`,

@@ -107,13 +107,13 @@ describe("an eviction", () => {
     test.onKill = async () => again({ message: "no response", maybeSent: true });
     await test.evict(victim("web"));
     await test.clock.step(60_000);
-    const message = "gave up after 3 attempts: no response";
+    const message = "not accepted after 3 attempts: no response";
     expect(test.outcome()).toMatchObject({ result: "failed", sent: true, message });
     expect(test.ended).toEqual([`given up, not known whether evicted by Nodekeeper: ${message}`]);
     expect(test.events).toMatchObject([
       {
         reason: "EvictionFailed",
-        message: `Eviction requested by pressure was given up, and whether it was accepted is not known: ${message}`,
+        message: `Eviction requested by pressure was given up; unknown whether it was accepted: ${message}`,
       },
     ]);
   });

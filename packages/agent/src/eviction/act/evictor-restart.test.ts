@@ -72,6 +72,27 @@ describe("a new agent", () => {
     expect(test.outcomes()).toEqual(["web terminated"]);
   });
 
+  it.each([
+    ["accepted and overdue", { isOverdue: true }, "web terminated"],
+    ["not accepted", { acceptedAt: null, sendingAt: null }, "web superseded"],
+  ])(
+    "finds the end of a pod that was deleted before the first list, long after its deadline: %s",
+    async (_name, eviction, outcome) => {
+      const test = setup();
+      test.isSynced = false;
+      test.terminate("web");
+      const now = test.clock.now();
+      const times = { since: now - 90_000, acceptedAt: now - 90_000, deadline: now - 1 };
+      test.evictor.resume([pending("web", { ...times, ...eviction })]);
+      test.start();
+      await test.clock.step(0);
+      test.pods.delete("web");
+      test.isSynced = true;
+      await test.clock.step(10_000);
+      expect(test.outcomes()).toEqual([outcome]);
+    },
+  );
+
   it("follows it to its end, with the deadline it had", async () => {
     const test = setup();
     test.terminate("web");

@@ -218,7 +218,7 @@ export class PodEvictor implements Runnable {
     const mostRefusals = retryAfterMs === undefined ? MOST_REFUSALS : MOST_REFUSALS_WITH_WAIT;
     const isOver = task.tries >= MOST_TRIES || task.refusals >= mostRefusals;
     if (isOver || clock.monotonic() + delay >= task.deadline) {
-      const end = { message: `gave up after ${attempts(task.tries)}: ${message}`, isForbidden };
+      const end = { message: `not accepted after ${attempts(task.tries)}: ${message}`, isForbidden };
       this.#tasks.end(task, { result: "failed", ...end });
       return;
     }

@@ -18,7 +18,7 @@ export interface PodReleaseOptions {
   queue: Pick<WorkQueue, "addAfter" | "cancel">;
 }
 
-// Delay before a pod past its deadline is read again after a failed read, milliseconds.
+// Delay before a pod past its deadline is read again after a failed read, or if the watch does not have it, milliseconds.
 const REREAD_MS = 10_000;
 // Delay before a terminating pod that the watch does not have is read again, milliseconds.
 const UNWATCHED_REREAD_MS = 1_000;
@@ -98,7 +98,8 @@ export class PodRelease {
 
   // The deadline follows the grace period with which the pod terminates.
   #terminates(task: EvictionTask, { pod, ending }: Extract<FreshPod, { kind: "terminating" }>): void {
-    const { context, tasks } = this.#options;
+    const { context, tasks, pods, queue } = this.#options;
+    const { uid } = task.pod;
     const now = context.clock.monotonic();
     task.releasingSince ??= now;
     const ownSeconds = task.gracePeriodSeconds ?? pod.gracePeriodSeconds;
@@ -109,8 +110,13 @@ export class PodRelease {
     const isNew = task.phase === "waiting" || deadline !== task.deadline;
     task.deadline = deadline;
     if (isNew) tasks.awaited(task, "followed");
-    if (now < deadline) this.await(task);
-    else if (task.requests === "accepted") tasks.overdue(task);
+    if (now < deadline) {
+      this.await(task);
+      return;
+    }
+    if (task.requests === "accepted") tasks.overdue(task);
+    // The watch reports no deletion of a pod that it has never had.
+    if (!pods.isSynced || pods.get(uid) === undefined) queue.addAfter(uid, REREAD_MS);
   }
 
   #notTerminating(task: EvictionTask): void {

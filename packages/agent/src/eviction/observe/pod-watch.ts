@@ -175,7 +175,10 @@ export class PodWatch implements NodePods, Runnable {
     if (this.#malformed.has(key)) return;
     if (this.#malformed.size >= MOST_NAMED) this.#malformed.clear();
     this.#malformed.add(key);
-    log.error({ err: error, pod: { namespace, name } }, "malformed pod, it is not a candidate for eviction");
+    log.error(
+      { err: error, pod: { namespace, name } },
+      "ignoring malformed pod; its last valid version, if any, is kept",
+    );
   }
 }
 
