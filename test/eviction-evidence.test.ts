@@ -142,6 +142,6 @@ it("the outcome of an accepted eviction is recorded after two restarts, though a
   // Its deletion was not watched: when it was is not known.
   const page = await command("explain", "pod", "default/web");
   expect(page).toMatch(/\nEvicted at .*, pod deleted: requested by /);
-  expect(page).toContain("  pod found deleted; the agent was not watching at the time\n");
+  expect(page).toContain("  pod found deleted\n");
   expect(page).not.toContain("  pod deleted\n");
 });

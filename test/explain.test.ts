@@ -222,9 +222,7 @@ describe("explain pod", () => {
     await untilLeft("web");
     const page = await explain("pod", "default/web");
     expect(page).toContain(`Pod default/web  (${uid})`);
-    expect(page).toContain(
-      "Pod deleted between <time> and <time>, while the agent was not watching; not by Nodekeeper.\n",
-    );
+    expect(page).toContain("Pod deleted between <time> and <time>, not by Nodekeeper.\n");
     expect(page).toContain(
       `Other recorded pods of this name (explain them by UID): ${pod("web").metadata.uid}\n`,
     );

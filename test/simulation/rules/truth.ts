@@ -65,7 +65,7 @@ function ofLastStop(said: Statements): Statements {
   };
 }
 
-const NOT_WATCHED = /Pod deleted between (\S+) and (\S+?),? while the agent was not watching/;
+const NOT_WATCHED = /Pod deleted between (\S+Z) and (\S+Z)/;
 // Longest delay of a message in a world without slow messages.
 const QUICK_MS = 100;
 
@@ -87,7 +87,7 @@ function mistimedDeletion(
 
 function withoutStops(page: string): string {
   return page
-    .replace(/Pod deleted (at \S+, not by Nodekeeper|between .*; not by Nodekeeper)\./, "")
+    .replace(/Pod deleted (at \S+|between \S+ and \S+), not by Nodekeeper\./, "")
     .replaceAll(/Evicted through the Eviction API by another client.*$/gm, "")
     .replaceAll(/^ {2}ended +evicted: stopped .*$/gm, "");
 }

@@ -18,6 +18,12 @@ export type PodEnding = NodePod["ending"];
 export type ContainerExit = ValueOf<typeof containerExit>;
 
 /**
+ * Number of exits of its containers that a pod's history keeps, and beyond that the last one of each container. With
+ * fewer, it has all that the agent has learned of.
+ */
+export const MOST_EXITS = 20;
+
+/**
  * A recorded step of an eviction, or an event of a pod, for example "POST eviction: accepted" or "container app exited
  * with code 143".
  */

@@ -48,6 +48,18 @@ describe("the text about a pod's end", () => {
       "Completed. Container main exited with code 0.",
     ],
     [
+      "ran out of memory more often than exits are kept",
+      nodePod(
+        {},
+        {
+          exits: Array.from({ length: 20 }, (_, at) =>
+            exit("main", { id: `${at}`, exitCode: 137, reason: "OOMKilled", at: START }),
+          ),
+        },
+      ),
+      "Container main was OOM-killed at least 20 times, last at 2026-03-01T12:00:00.000Z.",
+    ],
+    [
       "was deleted by force: what exited before is not how it ended",
       nodePod(
         { deletion: { requestedAt: DELETED, gracePeriodSeconds: 0 } },
@@ -88,7 +100,7 @@ describe("the text about a pod's end", () => {
     [
       "was deleted while it was not watched",
       nodePod({}, { leftAt: DELETED, lastKnownAt: START }),
-      "Pod deleted between 2026-03-01T12:00:00.000Z and 2026-03-01T12:01:00.000Z, while the agent was not watching; not by Nodekeeper.",
+      "Pod deleted between 2026-03-01T12:00:00.000Z and 2026-03-01T12:01:00.000Z, not by Nodekeeper.",
     ],
   ])("one that %s", (_name, history, expected) => {
     expect(endingText(history, { by: "other", why: "" })).toBe(expected);

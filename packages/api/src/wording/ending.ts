@@ -1,4 +1,11 @@
-import type { ContainerExit, EvictionStep, NodePod, PodEnding, PodExplanation } from "../records/index.ts";
+import {
+  type ContainerExit,
+  type EvictionStep,
+  MOST_EXITS,
+  type NodePod,
+  type PodEnding,
+  type PodExplanation,
+} from "../records/index.ts";
 import { type Attribution, attributionOf, lastEvictionOf } from "./attribution.ts";
 import { counted, offsetOf } from "./text.ts";
 import { SECOND_MS, timeOf } from "./time.ts";
@@ -72,7 +79,8 @@ export function exitTexts({ ending, exits, leftAt }: NodePod): string[] {
     const kills = exits.filter(({ name, reason }) => name === exit.name && reason === OOM_KILLED);
     const isItsEnd = hasEnded && (exit.at ?? 0) >= from;
     if (isItsEnd) texts.push(exitText(exit));
-    if (kills.length > (isItsEnd && exit.reason === OOM_KILLED ? 1 : 0)) texts.push(killsText(kills));
+    if (kills.length > (isItsEnd && exit.reason === OOM_KILLED ? 1 : 0))
+      texts.push(killsText(kills, exits.length < MOST_EXITS));
   }
   const shown = texts.slice(0, MOST_CONTAINERS);
   return texts.length > shown.length
@@ -114,10 +122,7 @@ function stepsOf(explanation: PodExplanation): EvictionStep[] {
     if (deletion) add(deletion.requestedAt, `deletion requested${within}`);
     for (const exit of exits) add(exit.at, lowered(exitText(exit)));
     if (leftAt !== null && !hasLastStep) {
-      add(
-        leftAt,
-        lastKnownAt === null ? "pod deleted" : "pod found deleted; the agent was not watching at the time",
-      );
+      add(leftAt, lastKnownAt === null ? "pod deleted" : "pod found deleted");
     }
   }
   return all.sort((a, b) => a.at - b.at);
@@ -136,10 +141,9 @@ function departure({ lastKnownAt }: NodePod, leftAt: number, { by, why }: Attrib
       : by === "unknown" && why !== ""
         ? `whether by Nodekeeper is not known: ${why}`
         : "";
-  if (lastKnownAt === null)
-    return `Pod deleted at ${timeOf(leftAt)}${who && `${by === "other" ? "," : ";"} ${who}`}.`;
-  const between = `between ${timeOf(lastKnownAt)} and ${timeOf(leftAt)}`;
-  return `Pod deleted ${between}, while the agent was not watching${who && `; ${who}`}.`;
+  const when =
+    lastKnownAt === null ? `at ${timeOf(leftAt)}` : `between ${timeOf(lastKnownAt)} and ${timeOf(leftAt)}`;
+  return `Pod deleted ${when}${who && `${by === "other" ? "," : ";"} ${who}`}.`;
 }
 
 function exitText({ name, exitCode, reason, memoryLimit }: ContainerExit): string {
@@ -156,11 +160,13 @@ function exitText({ name, exitCode, reason, memoryLimit }: ContainerExit): strin
   return `Container ${name} exited${code}${isPlain ? "" : ` (${reason})`}.`;
 }
 
-// "Container main was OOM-killed at 2026-11-21T20:28:50Z.", or "... 3 times, last at ...".
-function killsText(kills: readonly ContainerExit[]): string {
+// "Container main was OOM-killed at 2026-11-21T20:28:50Z.", or "... 3 times, last at ...", or "at least 3 times" if
+// earlier exits are no longer kept.
+function killsText(kills: readonly ContainerExit[], isComplete: boolean): string {
   const { name, at } = kills.at(-1)!;
   const when = at === null ? "" : ` at ${timeOf(at)}`;
-  const often = kills.length > 1 ? ` ${counted(kills.length, "time")}${when && `, last${when}`}` : when;
+  const times = isComplete ? counted(kills.length, "time") : `at least ${counted(kills.length, "time")}`;
+  const often = kills.length > 1 || !isComplete ? ` ${times}${when && `, last${when}`}` : when;
   return `Container ${name} was OOM-killed${often}.`;
 }
 

@@ -31,13 +31,15 @@ export class OomEvents {
     );
     const code = exit.exitCode === null ? "" : ` (exit code ${exit.exitCode})`;
     const held = [
-      limit === null ? "It has no memory limit." : `Memory limit: ${limit}.`,
+      limit === undefined ? "" : limit === null ? "It has no memory limit." : `Memory limit: ${limit}.`,
       usageBytes === undefined ? "" : `Last known memory usage of the pod: ${roundedBytes(usageBytes)}.`,
     ];
     events.record({
       type: "Warning",
       reason: "ContainerOOMKilled",
-      message: `Container ${exit.name} was OOM-killed${code}. ${held.join(" ").trim()}`,
+      message: [`Container ${exit.name} was OOM-killed${code}.`, ...held.filter((text) => text !== "")].join(
+        " ",
+      ),
       regarding: aboutPod(pod),
     });
   }

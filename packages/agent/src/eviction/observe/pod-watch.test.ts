@@ -148,6 +148,35 @@ describe("the pods of a node", () => {
   });
 });
 
+it("tells its observer which deletions may have been missed: those that a reopened watch delivers first", async () => {
+  const left: [string, boolean][] = [];
+  const observer = {
+    seen: () => {},
+    left: (uid: string, _last: unknown, isMissed: boolean) => void left.push([uid, isMissed]),
+    listed: () => {},
+    heard: () => {},
+  };
+  watch = newWatch({ observer });
+  for (const name of ["a", "b", "c"]) server.store.put(jsonPod(name));
+  await start();
+  const isOpen = () => watch.healthCheck().check().message === "watching";
+  await until("the watch is open", isOpen);
+  // It began with a list, so it has missed nothing.
+  server.store.delete("pods", "a", "default");
+  await until("the first deletion", () => left.length === 1);
+  server.cutWatches();
+  await until("the watch is lost", () => !isOpen());
+  server.store.delete("pods", "b", "default");
+  await until("the second deletion", () => {
+    clock.advance(1_000);
+    return left.length === 2;
+  });
+  clock.advance(60_000);
+  server.store.delete("pods", "c", "default");
+  await until("the third deletion", () => left.length === 3);
+  expect(left.map(([, isMissed]) => isMissed)).toEqual([false, true, false]);
+});
+
 it("tells its observer until when all changes are known: at a bookmark, and at events of a watch that has been open for long", async () => {
   let heard = 0;
   let monotonic = 0;

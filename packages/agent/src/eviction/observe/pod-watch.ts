@@ -43,6 +43,10 @@ export class PodWatch implements NodePods, Runnable {
   readonly #listeners = new Set<(uid: string) => void>();
   readonly #malformed = new Set<string>();
   #openedAt = Number.NEGATIVE_INFINITY;
+  // Whether the pods were listed since the watch was last opened.
+  #isListed = false;
+  // Until then, a deletion may be a change that was missed: the watch was opened again without a list.
+  #missedUntil = Number.NEGATIVE_INFINITY;
 
   constructor(options: PodWatchOptions) {
     this.#options = options;
@@ -54,9 +58,14 @@ export class PodWatch implements NodePods, Runnable {
         pageSize: PAGE_SIZE,
         fieldSelector: `spec.nodeName=${nodeName}`,
         handler: {
-          onReplace: (objects) => this.#replace(objects),
+          onReplace: (objects) => {
+            this.#isListed = true;
+            this.#replace(objects);
+          },
           onOpen: () => {
             this.#openedAt = clock.monotonic();
+            if (!this.#isListed) this.#missedUntil = this.#openedAt + BACKLOG_MS;
+            this.#isListed = false;
           },
           onUpsert: (object) => {
             this.#heard();
@@ -66,7 +75,7 @@ export class PodWatch implements NodePods, Runnable {
           onDelete: (object) => {
             this.#heard();
             this.#gone.delete(object.metadata.uid ?? "");
-            this.#delete(object.metadata.uid, object);
+            this.#delete(object.metadata.uid, object, clock.monotonic() < this.#missedUntil);
           },
         },
       },
@@ -155,15 +164,15 @@ export class PodWatch implements NodePods, Runnable {
     this.#options.observer?.seen(object, observed.pod);
   }
 
-  /** @param last the last object; undefined if the deletion was not watched */
-  #delete(uid: string | undefined, last?: KubeObject): void {
+  /** Parameters as those of `PodObserver.left`. */
+  #delete(uid: string | undefined, last?: KubeObject, isMissed = false): void {
     const known = uid === undefined ? undefined : this.#pods.get(uid);
     if (uid === undefined || known === undefined) return;
     this.#pods.delete(uid);
     const name = nameOf(known);
     if (this.#uidByName.get(name) === uid) this.#uidByName.delete(name);
     this.#options.metrics.nodePods.set(this.#pods.size);
-    this.#options.observer?.left(uid, last);
+    this.#options.observer?.left(uid, last, isMissed);
     for (const listener of [...this.#listeners]) listener(uid);
   }
 

@@ -122,6 +122,51 @@ describe("the history of a node's pods", () => {
     await life.stop();
   });
 
+  it("has the last exit of each container beside the newest 20, so that its kill is reported once", async () => {
+    const life = new Life();
+    const killedAt = clock.now();
+    for (let count = 1; count <= 40; count++) {
+      await clock.step(1_000);
+      const last = { reason: "Error", exitCode: 1, finishedAt: new Date(clock.now()).toISOString() };
+      const sidecar = {
+        name: "sidecar",
+        lastState: { terminated: { ...last, containerID: `containerd://s${count}` } },
+      };
+      const { containerStatuses } = terminated(killedAt, "OOMKilled");
+      life.see("web", { containerStatuses: [...containerStatuses, sidecar] });
+    }
+    await clock.step(300);
+    expect(life.kills).toHaveLength(1);
+    const { exits } = read("web");
+    expect([exits.length, exits[0]!.name, exits.at(-1)!.id]).toEqual([20, "app", "s40"]);
+    await life.stop();
+  });
+
+  it("knows no memory limit of a pod that the API server has not shown since the start", async () => {
+    const first = new Life();
+    first.see("web");
+    await first.event("web", { container: app, exitCode: 137, reason: "OOMKilled" });
+    await first.stop();
+    const second = new Life();
+    await second.event("web", { container: { ...app, id: "c2" }, exitCode: 137, reason: "OOMKilled" });
+    expect([...first.kills, ...second.kills].map(({ limit }) => limit)).toEqual([null, undefined]);
+    await second.stop();
+  });
+
+  it("knows of a deletion that may have been missed only that the pod was there when the watch last delivered something", async () => {
+    const life = new Life();
+    life.see("web").see("db");
+    life.history.listed(new Set(["web", "db"]));
+    const listedAt = clock.now();
+    await clock.step(180_000);
+    life.history.left("web", jsonPod("web"), true);
+    life.history.left("db", jsonPod("db"), false);
+    await clock.step(300);
+    expect(read("web")).toMatchObject({ lastKnownAt: listedAt, leftAt: listedAt + 180_000 });
+    expect(read("db").lastKnownAt).toBeNull();
+    await life.stop();
+  });
+
   it("learns of a kill from the API server where the runtime had no reason", async () => {
     const life = new Life();
     life.see("web");
@@ -199,7 +244,7 @@ describe("the history of a node's pods", () => {
   it("adds what containers do after their pod was deleted by force", async () => {
     const life = new Life();
     life.see("web");
-    life.history.left("web", undefined);
+    life.history.left("web", undefined, false);
     await clock.step(300);
     await life.event("web", { container: app, exitCode: 137 });
     await life.event("web", { container: { id: "s", name: "", kind: "sandbox" } });
@@ -236,7 +281,7 @@ describe("the history of a node's pods", () => {
     see("stays");
     for (let at = 0; at < 40; at++) {
       see(`etcd-${at}`);
-      life.history.left(`etcd-${at}`, undefined);
+      life.history.left(`etcd-${at}`, undefined, false);
     }
     await clock.step(300);
     for (const name of ["stays", "etcd-0", "etcd-39"])
@@ -252,7 +297,7 @@ describe("the history of a node's pods", () => {
     database.connection.exec("PRAGMA max_page_count = 1");
     const filler = "x".repeat(1_000);
     for (let at = 0; at < 200; at++) life.see(`pod-${at}`, { message: filler });
-    life.history.left("web", undefined);
+    life.history.left("web", undefined, false);
     await clock.step(300);
     // Read from memory, not from the disk.
     expect(read("web").leftAt).not.toBeNull();
@@ -267,9 +312,9 @@ describe("the history of a node's pods", () => {
   it("finds pods by a part of their name: those that are there, then the last deleted", async () => {
     const life = new Life();
     life.see("web-1").see("web-2").see("web-3").see("db");
-    life.history.left("web-2", undefined);
+    life.history.left("web-2", undefined, false);
     await clock.step(300);
-    life.history.left("web-1", undefined);
+    life.history.left("web-1", undefined, false);
     await clock.step(300);
     const queries = new RecordQueries({} as EvictionRecords, store);
     const found = (text: string, limit: number) => {
@@ -289,10 +334,10 @@ describe("the history of a node's pods", () => {
   it("keeps what is within its bounds, and every pod that is there", async () => {
     const life = new Life();
     life.see("old").see("young").see("there");
-    life.history.left("old", undefined);
+    life.history.left("old", undefined, false);
     await clock.step(300);
     await clock.step(3_600_000);
-    life.history.left("young", undefined);
+    life.history.left("young", undefined, false);
     await clock.step(300);
     expect(["old", "young", "there"].map((uid) => store.pod(uid)?.uid)).toEqual([
       undefined,

@@ -1,6 +1,6 @@
 import type { EvictionPod, PodReference } from "@nodekeeper/api/decide";
 import { StateDamaged } from "@nodekeeper/api/errors";
-import type { ContainerExit, NodePod, PodEnding } from "@nodekeeper/api/records";
+import { type ContainerExit, MOST_EXITS, type NodePod, type PodEnding } from "@nodekeeper/api/records";
 import type { EvictionSettings } from "@nodekeeper/api/settings";
 import type { KubeObject } from "@nodekeeper/core/kube";
 import { type Clock, type Logger, NodekeeperError, type Runnable, sleepOrAbort } from "@nodekeeper/core/lib";
@@ -23,8 +23,8 @@ import { endingOf, exitsOf, type MemoryLimits, memoryLimitsOf } from "./pod-endi
 export interface OomKill {
   pod: PodReference;
   exit: ContainerExit;
-  /** The container's memory limit as in the pod spec; null if there is none or it is unknown. */
-  limit: string | null;
+  /** The container's memory limit as in the pod spec; null if there is none, undefined if it is unknown. */
+  limit: string | null | undefined;
   /** Last known memory usage of the pod, bytes; undefined if it was not read. */
   usageBytes: number | undefined;
 }
@@ -33,8 +33,12 @@ export interface OomKill {
 export interface PodObserver {
   /** A pod was added or updated. */
   seen(object: KubeObject, pod: EvictionPod): void;
-  /** A pod was deleted. `last` is its last object; undefined if the deletion was not watched. */
-  left(uid: string, last: KubeObject | undefined): void;
+  /**
+   * A pod was deleted.
+   * @param last its last object; undefined if the deletion was not watched
+   * @param isMissed whether the deletion may be one of the changes that were missed before the watch was opened again
+   */
+  left(uid: string, last: KubeObject | undefined, isMissed: boolean): void;
   /** A list is complete: these are all pods of the node. */
   listed(uids: ReadonlySet<string>): void;
   /**
@@ -60,7 +64,6 @@ export interface PodHistoryOptions {
 const SAVE_AFTER_MS = 200;
 // Interval at which the time until which the history is complete is saved, milliseconds.
 const HEARTBEAT_MS = 5 * 60_000;
-const MOST_EXITS = 20;
 const MOST_LEFT = 5_000;
 const MOST_ALIASES_LEFT = 16;
 // Bounds memory while the database can't be written.
@@ -146,7 +149,7 @@ export class PodHistory implements PodObserver, Runnable {
     if (isChanged || hasExited) this.#changed(entry);
   }
 
-  left(uid: string, last: KubeObject | undefined): void {
+  left(uid: string, last: KubeObject | undefined, isMissed: boolean): void {
     const entry = this.#present.get(uid);
     if (entry === undefined) return;
     if (last) {
@@ -155,11 +158,11 @@ export class PodHistory implements PodObserver, Runnable {
     }
     entry.leftAt = this.#options.clock.now();
     // Clamped to when the pod was here: the wall clock may have been set back, or no watch event received.
-    if (!last)
-      entry.lastKnownAt = Math.min(
-        Math.max(this.#watchedBefore ?? this.#heardAt, entry.seenAt),
-        entry.leftAt,
-      );
+    if (!last || isMissed) {
+      const requestedAt = entry.ending.deletion?.requestedAt ?? 0;
+      const knownAt = Math.max(this.#watchedBefore ?? this.#heardAt, entry.seenAt, requestedAt);
+      entry.lastKnownAt = Math.min(knownAt, entry.leftAt);
+    }
     this.#present.delete(uid);
     this.#limits.delete(uid);
     this.#forgetAliases(this.#present.size + MOST_ALIASES_LEFT);
@@ -167,7 +170,7 @@ export class PodHistory implements PodObserver, Runnable {
   }
 
   listed(uids: ReadonlySet<string>): void {
-    for (const uid of [...this.#present.keys()]) if (!uids.has(uid)) this.left(uid, undefined);
+    for (const uid of [...this.#present.keys()]) if (!uids.has(uid)) this.left(uid, undefined, true);
     this.#forgetAliases(0);
     // From now on this agent's watch keeps the history complete.
     this.#watchedBefore = null;
@@ -257,17 +260,21 @@ export class PodHistory implements PodObserver, Runnable {
     for (const exit of exits) {
       const known = entry.exits.find((one) => isSameExit(one, exit));
       const wasKill = known?.reason === OOM_KILLED;
-      const limit = exit.reason === OOM_KILLED ? this.#limits.get(entry.uid)?.[exit.name] : undefined;
-      const memoryLimit = limit === undefined ? {} : { memoryLimit: limit };
+      const limits = this.#limits.get(entry.uid);
+      const limit = limits && (limits[exit.name] ?? null);
+      const memoryLimit = exit.reason === OOM_KILLED && limit != null ? { memoryLimit: limit } : {};
       if (known) {
         if (known.exitCode !== null && (known.reason !== "" || exit.reason === "")) continue;
         known.exitCode ??= exit.exitCode;
         known.reason ||= exit.reason;
         Object.assign(known, memoryLimit);
       } else {
-        entry.exits.push({ ...exit, ...memoryLimit });
-        entry.exits.sort((a, b) => (a.at ?? 0) - (b.at ?? 0));
-        if (entry.exits.length > MOST_EXITS) entry.exits.shift();
+        const added = { ...exit, ...memoryLimit };
+        const exits = [...entry.exits, added].sort((a, b) => (a.at ?? 0) - (b.at ?? 0));
+        const dropped = exits.length > MOST_EXITS ? exits.find(isFollowed) : undefined;
+        // Older than those that are kept.
+        if (dropped === added) continue;
+        entry.exits = exits.filter((one) => one !== dropped);
       }
       isNew = true;
       if (exit.reason !== OOM_KILLED || wasKill || (exit.at ?? 0) < notBefore) continue;
@@ -275,7 +282,7 @@ export class PodHistory implements PodObserver, Runnable {
       onOomKill({
         pod: { uid, namespace, name },
         exit,
-        limit: limit ?? null,
+        limit,
         usageBytes: memoryUsageOf(uid),
       });
     }
@@ -360,4 +367,10 @@ function refined(ending: PodEnding, before: PodEnding | undefined, now: number):
 function isSameExit(a: ContainerExit, b: ContainerExit): boolean {
   if (a.id !== "" && b.id !== "") return a.id === b.id;
   return a.name === b.name && a.at === b.at;
+}
+
+// Returns whether a later exit of the same container is known. The last exit of each container is kept: the pod's status
+// states it until the container exits again.
+function isFollowed({ name }: ContainerExit, at: number, all: readonly ContainerExit[]): boolean {
+  return all.some((later, index) => index > at && later.name === name);
 }
