@@ -240,13 +240,29 @@ export class EvictionStore extends Store {
     );
   }
 
-  /** Returns the IDs of the latest `limit` rounds that concern a pod, oldest first. */
+  /**
+   * Returns the IDs of the latest `limit` rounds that concern a pod, and of the latest `limit` of them with an effect,
+   * oldest first.
+   */
   roundIdsOfPod(uid: string, limit = 1_000): number[] {
     const rows = this.database.all<{ round: number }>(
-      "SELECT round FROM eviction_pod WHERE uid = ? ORDER BY round DESC LIMIT ?",
-      ...[uid, limit],
+      `SELECT round FROM (SELECT round FROM eviction_pod WHERE uid = ?1 ORDER BY round DESC LIMIT ?2)
+       UNION
+       SELECT round FROM (
+         SELECT round FROM eviction_pod JOIN eviction_round ON id = round WHERE uid = ?1 AND consequence = ?3
+         ORDER BY round DESC LIMIT ?2)
+       ORDER BY round`,
+      ...[uid, limit, consequences.indexOf("effect")],
     );
-    return rows.map(({ round }) => round).reverse();
+    return rows.map(({ round }) => round);
+  }
+
+  /** Returns the number of rounds that concern a pod. */
+  roundCountOfPod(uid: string): number {
+    return this.database.first<{ count: number }>(
+      "SELECT count(*) AS count FROM eviction_pod WHERE uid = ?",
+      uid,
+    )!.count;
   }
 
   /** Returns the ID of the round at a time (milliseconds since the epoch) that concerns a pod. */

@@ -35,9 +35,7 @@ export function explanationPage(
     pod ? `${plainText(podText(pod), 600)}\n` : "",
     `\n${paint(output, colours[verdict.kind], plainText(verdict.text, 650))}\n`,
     stepsText(explanation, output),
-    explanation.omitted > 0
-      ? `\n(${counted(explanation.omitted, "round")} without a decision omitted)\n`
-      : "",
+    explanation.omitted > 0 ? `\n(${counted(explanation.omitted, "other round")} omitted)\n` : "",
     ...rounds.map((round) => `\n${roundText(round, output)}`),
     footer(explanation, sources, output),
   ].join("");

@@ -23,7 +23,7 @@ const EVERYTHING = { maxAgeMs: Number.MAX_SAFE_INTEGER, maxBytes: Number.MAX_SAF
 /** Imports one line of an exported file into the stores. Throws `invalid` if the line is not a record. */
 export function importLine(line: RoundRecord | HistoryLine, target: ImportTarget): void {
   try {
-    if (!("kind" in line)) target.records.save(line, []);
+    if (!("kind" in line)) target.records.import(line);
     else if (line.kind === "pod") importPod(line, target);
     else importNode(line, target);
   } catch (error) {

@@ -114,7 +114,9 @@ export class RecordQueries {
     explanation.otherUids = [...others].slice(0, MOST_OTHER_UIDS);
     const before = this.#inProgress(pod);
     let read = 0;
-    for (const record of this.#records.roundsOfPod(pod.uid)) {
+    const { rounds, others: unread } = this.#records.roundsOfPod(pod.uid);
+    explanation.omitted = unread;
+    for (const record of rounds) {
       addToExplanation(explanation, record);
       if (++read % ROUNDS_AT_ONCE === 0) await setImmediate(undefined, { signal });
     }

@@ -370,6 +370,46 @@ describe("queries", () => {
     expect(page.rounds.at(-1)).toMatchObject({ id: 71 });
   });
 
+  it("show the eviction of a pod that more than 1,000 later rounds concern", async () => {
+    const rounds = new TestRounds([testPod("a"), testPod("b", { priority: 1 })]);
+    const soft = { soft: { pods: [evictPod("b")] } };
+    play(rounds, soft);
+    rounds.outcomes = [
+      { uid: "b", result: "terminated", sent: true, stopsContainers: true, message: "stopped app" },
+    ];
+    rounds.policy.dryRunPlugins = ["soft"];
+    for (let count = 0; count < 1_010; count++) {
+      clock.jump(1_000);
+      play(rounds, soft);
+      rounds.outcomes = [];
+    }
+    const page = await new RecordQueries(records, new HistoryStore(database)).explainPod("b", signal);
+    expect(page.rounds.map(({ id, times }) => [id, times])).toEqual([
+      [1, 1],
+      [2, 1],
+      [12, 1_000],
+    ]);
+    expect(page.omitted).toBe(9);
+  });
+
+  it("of an exported file are all in it, also those that equal the one before", () => {
+    const rounds = new TestRounds([testPod("a")]);
+    const met = { p: { threshold: { metType: "hard" as const }, top: [] } };
+    const exported: RoundRecord[] = [];
+    for (let count = 0; count < 3; count++) {
+      exported.push(play(rounds, met));
+      // Nothing is recorded of these.
+      for (let quiet = 0; quiet < 3; quiet++) play(rounds, {});
+    }
+    const [last] = [...records.lastRounds(1)];
+    database.close();
+    rmSync(directory, { recursive: true });
+    open();
+    for (const record of exported) records.import(record);
+    expect(last).toMatchObject({ id: exported.at(-1)!.id });
+    expect([...records.lastRounds(10)].map(({ id }) => id)).toEqual(exported.map(({ id }) => id).reverse());
+  });
+
   it("find the newest pod of a name, and name the others", async () => {
     play(new TestRounds([testPod("web-1-old", { name: "web-1" })]), {
       forcing: {

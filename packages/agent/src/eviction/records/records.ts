@@ -176,6 +176,15 @@ export class EvictionRecords {
     store.coverage.complete();
   }
 
+  /**
+   * Stores a round of an exported file, also if it equals the one before: the rounds between them, of which nothing is
+   * recorded, are not in the file. Throws as `save` does.
+   */
+  import(record: RoundRecord): void {
+    this.#idle = undefined;
+    this.save(record, []);
+  }
+
   // Rounds dropped from memory are never written.
   #wait(record: RoundRecord): void {
     const { coverage } = this.#options.store;
@@ -293,10 +302,17 @@ export class EvictionRecords {
   }
 
   /**
-   * Returns the rounds that concern a pod, oldest first. Reads them one at a time, because together they may be large.
+   * Returns the latest 1,000 rounds that concern a pod, and the latest 1,000 of them with an effect, oldest first, and the
+   * number of the others. Reads them one at a time, because together they may be large.
    */
-  *roundsOfPod(uid: string): IterableIterator<RoundRecord> {
-    yield* this.#roundsWithIds(this.#options.store.roundIdsOfPod(uid));
+  roundsOfPod(uid: string): { rounds: IterableIterator<RoundRecord>; others: number } {
+    const { store } = this.#options;
+    const ids = store.roundIdsOfPod(uid);
+    return { rounds: this.#storedAndWaiting(uid, ids), others: store.roundCountOfPod(uid) - ids.length };
+  }
+
+  *#storedAndWaiting(uid: string, ids: readonly number[]): IterableIterator<RoundRecord> {
+    yield* this.#roundsWithIds(ids);
     yield* this.#waiting.items.filter((record) => podsOf(record).some((pod) => pod.uid === uid));
   }
 

@@ -21,7 +21,7 @@ export function RoundsSection({ explanation }: { explanation: Explanation }) {
           {others.map((round) => (
             <OtherRound key={round.id} round={round} />
           ))}
-          {omitted > 0 && <p class="quiet">{counted(omitted, "round")} without a decision omitted.</p>}
+          {omitted > 0 && <p class="quiet">{counted(omitted, "other round")} omitted.</p>}
         </Section>
       )}
     </>
