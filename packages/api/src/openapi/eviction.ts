@@ -250,7 +250,7 @@ export const evictionPage = s.object({
               at: s.time(),
               ...end,
             },
-            "Null while the eviction is in progress, or if it is in a later page. `unknown` also if it was not recorded, for example because the disk was full.",
+            "Null while the eviction is in progress, or if it ended at least 1,000 recorded rounds later. `unknown` also if it was not recorded, for example because the disk was full.",
           ),
         ),
       }),

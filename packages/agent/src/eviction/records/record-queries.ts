@@ -257,10 +257,13 @@ export class RecordQueries {
     signal: AbortSignal,
   ): Promise<EvictionPage & { coverage: RecordCoverage }> {
     const found = new EvictionList();
-    for await (const record of this.records(since, after, signal)) if (found.add(record)) break;
+    let isComplete = false;
+    for await (const record of this.records(since, after, signal)) {
+      isComplete = found.add(record);
+      if (isComplete) break;
+    }
     const state = this.#state();
-    // Outcomes may be in later pages.
-    if (state && found.page().next === undefined) found.endUnrecorded(state, state.at ?? since);
+    if (state && !isComplete) found.endUnrecorded(state, state.at ?? since);
     return { ...found.page(), coverage: this.#records.coverage() };
   }
 

@@ -43,3 +43,26 @@ it("a pod that is evicted again shows that the outcome of its first eviction was
     { round: 3, outcome: null },
   ]);
 });
+
+it("a full page has the outcomes of its evictions, and a later page does not list them", () => {
+  const dryRun = { dryRunPlugins: ["dry"], burst: 2_000 };
+  const pods = Array.from({ length: 1_000 }, (_, at) => testPod(`pod-${at}`));
+  const rounds = new TestRounds([testPod("a"), ...pods], dryRun);
+  const play = (id: number, plugins: Parameters<TestRounds["input"]>[0]): RoundRecord => {
+    const input = rounds.input(plugins);
+    const decision = decide(input);
+    rounds.state = decision.state;
+    rounds.outcomes = [];
+    return { id, input, decision };
+  };
+  const dry = forced(...pods.map(({ name }) => name));
+  const list = new EvictionList();
+  expect(list.add(play(1, { dry, p: forced("a") }))).toBe(false);
+  rounds.outcomes = [{ uid: "a", result: "terminated", sent: true, message: "pod deleted" }];
+  expect(list.add(play(2, { dry }))).toBe(true);
+  const { items, next } = list.page();
+  expect([items.length, next]).toEqual([1_001, 1]);
+  expect(items.filter((item) => !item.dryRun)).toMatchObject([
+    { uid: "a", outcome: { result: "terminated" } },
+  ]);
+});

@@ -16,7 +16,10 @@ type RecordedEviction = EvictionPage["items"][number];
 const MOST_ROUNDS = 1_000;
 const MOST_EVICTIONS = 1_000;
 
-/** Collects the victims of rounds. Add the rounds in their order. */
+/**
+ * Collects the victims of rounds, and how their evictions ended. Add the rounds in their order. When the page is full,
+ * later rounds only end the evictions that are listed: no other page does.
+ */
 export class EvictionList {
   readonly #items: RecordedEviction[] = [];
   /** Evictions without a final outcome, by UID. */
@@ -24,7 +27,10 @@ export class EvictionList {
   #rounds = 0;
   #next: number | undefined;
 
-  /** Adds a round. Returns whether the page is full. */
+  /**
+   * Adds a round. Returns whether the page is complete: full, and each of its evictions has ended, or 2,000 rounds
+   * were read.
+   */
   add({ id, input, decision }: RoundRecord): boolean {
     for (const outcome of [...input.outcomes].sort(compareOutcomes)) {
       const eviction = this.#open.get(outcome.uid);
@@ -34,6 +40,12 @@ export class EvictionList {
       if (isFinal(outcome)) this.#open.delete(outcome.uid);
     }
     this.endUnrecorded(input.state, input.now);
+    this.#rounds++;
+    if (this.#next === undefined) this.#list({ id, input, decision });
+    return this.#next !== undefined && (this.#open.size === 0 || this.#rounds >= 2 * MOST_ROUNDS);
+  }
+
+  #list({ id, input, decision }: RoundRecord): void {
     const place = { at: input.now, round: id };
     for (const victim of decision.victims) {
       const eviction = { ...evictionOf(victim), ...place, dryRun: false };
@@ -42,10 +54,7 @@ export class EvictionList {
     }
     for (const victim of decision.dryRunVictims)
       this.#items.push({ ...evictionOf(victim), ...place, dryRun: true });
-    this.#rounds++;
-    const isFull = this.#rounds >= MOST_ROUNDS || this.#items.length >= MOST_EVICTIONS;
-    this.#next = isFull ? id : undefined;
-    return isFull;
+    if (this.#rounds >= MOST_ROUNDS || this.#items.length >= MOST_EVICTIONS) this.#next = id;
   }
 
   /**
