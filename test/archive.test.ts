@@ -128,6 +128,7 @@ describe("the archive has", () => {
     await evict("web");
     await untilLog("nodekeeper.eviction.decision", result("terminated"));
     expect(of("nodekeeper.mark")).toEqual([]);
+    await until("the gap", () => of("nodekeeper.gap").length === 1);
     const [line] = node.agent.logLines.filter(({ errorId }) => errorId === "NK1902");
     expect(line).toMatchObject({ dropped: 1, first: { event: "nodekeeper.mark" } });
     expect(await node.agent.metrics()).toMatch(/dropped_records_total\{reason="refused"\} 1/);

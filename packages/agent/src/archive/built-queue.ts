@@ -1,5 +1,5 @@
 import type { Span } from "@nodekeeper/core/gen/opentelemetry/v1/trace.ts";
-import type { ArchiveStore, QueueBounds, QueuedRecord } from "../state/index.ts";
+import type { ArchiveGap, ArchiveStore, QueueBounds, QueuedRecord } from "../state/index.ts";
 import { fittingInto } from "./fitting.ts";
 import type { LostRecords } from "./lost-records.ts";
 import { packSpans } from "./otlp/requests.ts";
@@ -29,12 +29,13 @@ const MOST_ROWS = 256;
 const NOT_KEPT =
   "they reached the limits of the records on the node before they were exported, or can't be read";
 const TRIMMED = "the collector was unavailable, and more records waited than archive.maxQueued";
+const REFUSED = "the collector refused them";
 // Approximate size of a record's attributes.
 const ATTRIBUTES_BYTES = 800;
 
 /**
  * Builds queued rows into records to send. Keeps the records of a few rows in memory until they are done, then removes
- * the rows and queues their traces.
+ * the rows and queues their traces. Queues a gap for those that the collector refused, unless these are gaps.
  */
 export class BuiltQueue implements SendQueue<ArchiveRecord> {
   readonly #options: BuiltQueueOptions;
@@ -46,6 +47,7 @@ export class BuiltQueue implements SendQueue<ArchiveRecord> {
   #removedUpTo = 0;
   /** Of records that are done. */
   #traces: (readonly Span[])[] = [];
+  #gaps: ArchiveGap[] = [];
 
   constructor(options: BuiltQueueOptions) {
     this.#options = options;
@@ -59,8 +61,13 @@ export class BuiltQueue implements SendQueue<ArchiveRecord> {
     return fitting.slice(0, most).map(({ record }) => record);
   }
 
-  done(count: number): void {
+  done(count: number, refused: number): void {
     const done = this.#built.splice(0, count);
+    const times = done.flatMap(({ record: { event, at } }) => (event === "nodekeeper.gap" ? [] : [at]));
+    // Of several records, it is not known which ones.
+    const records = Math.min(refused, times.length);
+    if (records > 0)
+      this.#gaps.push({ from: Math.min(...times), to: Math.max(...times), why: REFUSED, records });
     this.#traces.push(...done.flatMap(({ record }) => record.traces ?? []));
     this.#doneUpTo = done.findLast(({ doneUpTo }) => doneUpTo !== undefined)?.doneUpTo ?? this.#doneUpTo;
     this.#remove();
@@ -138,8 +145,9 @@ export class BuiltQueue implements SendQueue<ArchiveRecord> {
   #remove(): void {
     if (this.#removedUpTo === this.#doneUpTo) return;
     try {
-      this.#options.store.remove(this.#doneUpTo, this.#traces.map(packSpans));
+      this.#options.store.remove(this.#doneUpTo, this.#traces.map(packSpans), this.#gaps);
       this.#traces = [];
+      this.#gaps = [];
       this.#removedUpTo = this.#doneUpTo;
     } catch {}
   }

@@ -10,6 +10,7 @@ afterEach(() => setup.close());
 const sent = () => setup.transport.requests.map(({ messages }) => messages);
 const unavailable = (retryAfterMs = 0) =>
   ({ kind: "unavailable", message: "HTTP 503", retryAfterMs }) as const;
+const GAP = expect.stringMatching(/^1 record missing between .*: the collector refused them$/);
 
 /** A round that records the end of an eviction. */
 function endedRound(): RoundRecord {
@@ -90,7 +91,7 @@ describe("the exporter", () => {
     for (const message of ["one", "two", "large", "three"]) setup.addStep(message);
     await setup.clock.step(10_000);
     const taken = setup.transport.requests.filter(({ messages }) => !messages.includes("large"));
-    expect(taken.flatMap(({ messages }) => messages)).toEqual(["one", "two", "three"]);
+    expect(taken.flatMap(({ messages }) => messages)).toEqual(["one", "two", "three", GAP]);
     expect(setup.store.queuedRecords()).toBe(0);
     const [line] = setup.logLines.filter(({ errorId }) => errorId === "NK1902");
     expect(line).toMatchObject({ dropped: 1, problem: "HTTP 413", first: { message: "large" } });
@@ -111,7 +112,7 @@ describe("the exporter", () => {
     expect(setup.store.queuedRecords()).toBe(2);
     isDenied = false;
     await setup.clock.step(120_000);
-    expect(sent().slice(-2)).toEqual([["one"], ["two"]]);
+    expect(sent().slice(-3)).toEqual([["one"], ["two"], [GAP]]);
     expect(setup.store.queuedRecords()).toBe(0);
   });
 
@@ -122,8 +123,9 @@ describe("the exporter", () => {
     setup.addStep("one");
     setup.addStep("two");
     await setup.clock.step(60_000);
-    expect(sent()).toHaveLength(1);
-    expect(await setup.metric("dropped_records_total")).toEqual({ refused: 1 });
+    // A gap that is refused, as well, leaves none.
+    expect(sent()).toEqual([["one", "two"], [GAP]]);
+    expect(await setup.metric("dropped_records_total")).toEqual({ refused: 2 });
     expect(await setup.metric("exported_records_total")).toEqual({ "": 1 });
   });
 
@@ -134,7 +136,9 @@ describe("the exporter", () => {
     setup.addStep("one");
     setup.addStep("two");
     await setup.clock.step(60_000);
-    expect(sent()).toHaveLength(1);
+    expect(sent()[0]).toEqual(["one", "two"]);
+    // If all were rejected, the gap was, too.
+    expect(sent()).toHaveLength(rejected > 0 ? 2 : 1);
     expect(setup.store.queuedRecords()).toBe(0);
   });
 
@@ -213,10 +217,10 @@ describe("the exporter", () => {
     await setup.clock.step(10_000);
     const taken = sent().filter((messages) => !messages.includes("step 40"));
     const all = Array.from({ length: 100 }, (_, at) => `step ${at}`);
-    expect(taken.flat()).toEqual(all.filter((message) => message !== "step 40"));
+    expect(taken.flat()).toEqual([...all.filter((message) => message !== "step 40"), GAP]);
     expect(sent().length).toBeLessThan(25);
     expect(await setup.metric("dropped_records_total")).toEqual({ refused: 1 });
-    expect(await setup.metric("exported_records_total")).toEqual({ "": 99 });
+    expect(await setup.metric("exported_records_total")).toEqual({ "": 100 });
     const lines = setup.logLines.filter(({ errorId }) => errorId === "NK1902");
     expect(lines).toMatchObject([{ dropped: 1, of: 1, first: { message: "step 40" } }]);
   });

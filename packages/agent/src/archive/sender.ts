@@ -17,8 +17,8 @@ import type { Origin } from "./otlp/logs.ts";
 export interface SendQueue<Item> {
   /** Returns the next items that fit into a request, at most `most`. Undefined if there are none. */
   next(most: number): Promise<readonly Item[] | undefined>;
-  /** Removes the first items that `next` returned. */
-  done(count: number): void;
+  /** Removes the first items that `next` returned, of which the collector refused so many. */
+  done(count: number, refused: number): void;
   /** Drops the oldest items beyond the queue's bounds. Call it only between `done` and `next`. */
   trim(): void;
 }
@@ -145,7 +145,7 @@ export class Sender<Item> {
       this.#exportedAt = this.#options.clock.now();
       this.#backoff.reset();
       this.#most *= 2;
-      queue.done(items.length);
+      queue.done(items.length, rejected);
       return undefined;
     }
     if (items.length > 1 && delivery.kind !== "unsupported") {
@@ -154,7 +154,7 @@ export class Sender<Item> {
     }
     onRefused(items.length);
     this.#report(delivery, items, items.length);
-    queue.done(items.length);
+    queue.done(items.length, items.length);
     return 0;
   }
 

@@ -21,7 +21,7 @@ export interface QueuedRecord {
   body: string | null;
 }
 
-/** Body of a `gap`: records that were deleted before they were exported. */
+/** Body of a `gap`: records that were deleted before they were exported, or that the collector refused. */
 export interface ArchiveGap {
   /** Milliseconds since the epoch, both inclusive. */
   from: number;
@@ -91,14 +91,20 @@ export class ArchiveStore extends Store {
   }
 
   /**
-   * Removes exported records, up to a position, and queues their traces. Throws if the disk is full; both are exported
-   * again then.
+   * Removes records up to a position, and queues their traces, and gaps for those that were not exported. Throws if the
+   * disk is full; they are exported again then.
    */
-  remove(upTo: number, traces: readonly QueuedTrace["spans"][] = []): void {
+  remove(upTo: number, traces: readonly QueuedTrace["spans"][] = [], gaps: readonly ArchiveGap[] = []): void {
     const { database } = this;
     database.transaction(() => {
       database.run("DELETE FROM archive_queue WHERE id <= ?", upTo);
       for (const spans of traces) database.insert("archive_trace", { spans });
+      for (const gap of gaps)
+        database.run(
+          `INSERT INTO archive_queue (record, kind, at, key, body)
+           VALUES (archive_id('gap', ?1, ?2), 'gap', ?1, '', ?2)`,
+          ...[gap.to, JSON.stringify(gap)],
+        );
     });
   }
 

@@ -54,3 +54,14 @@ it.each<[string, NodePod, { from: number; to: number }, "other" | "unknown"]>([
   const explanation = { rounds: [], steps: [], events: [], history, coverage } as unknown as PodExplanation;
   expect(attributionOf(explanation).by).toBe(by);
 });
+
+it("a pod with steps of an eviction, of which neither the selection nor the outcome is recorded, may have been evicted by it", () => {
+  const coverage = { oldest: 0, requests: 0, gaps: [] };
+  const steps = [{ uid: "web", at: KNOWN, message: "POST eviction: accepted" }];
+  const history = gone({}, null);
+  const explanation = { rounds: [], steps, events: [], history, coverage } as unknown as PodExplanation;
+  expect(attributionOf(explanation)).toEqual({
+    by: "unknown",
+    why: "steps of an eviction are recorded, and not how it ended",
+  });
+});

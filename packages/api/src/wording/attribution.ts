@@ -64,7 +64,13 @@ export function attributionOf(explanation: PodExplanation): Attribution {
   const wasSent = explanation.rounds.some(({ outcome }) => outcome !== null && mayFollow(outcome));
   const perhaps = wasSent ? unknown("a request to evict it was sent before") : undefined;
   const isOpen = chosen !== undefined || explanation.selectedAt !== undefined;
-  if (outcome === undefined) return isOpen ? unknown() : fromCoverage(explanation);
+  if (outcome === undefined) {
+    if (isOpen) return unknown();
+    const hasSteps = explanation.steps.length > 0;
+    return hasSteps
+      ? unknown("steps of an eviction are recorded, and not how it ended")
+      : fromCoverage(explanation);
+  }
   switch (outcome.result) {
     case "terminated":
       // The pod stays: whoever ended it did so later, or at the same time.
