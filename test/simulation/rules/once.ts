@@ -46,7 +46,8 @@ function isRepeated({ history, plan, faults, devices }: World, call: ClaimCall, 
   const recordedAt = doneAt + UNTIL_RECORDED_MS;
   if (endedAt < recordedAt || history.boots.some((boot) => boot.at >= at)) return false;
   // A driver that stops while it starts registers again.
-  if (plan.faults.slowStarts > 0 && call.at - at < LONGEST_START_MS) return false;
+  const startsSlowly = plan.faults.slowStarts > 0 || Number.isFinite(plan.faults.slowRestarts);
+  if (startsSlowly && call.at - at < LONGEST_START_MS) return false;
   // What could not be recorded is done again.
   const unrecorded = [...history.full, ...history.readOnly, ...history.unwritten];
   if (isWithin(unrecorded, at, call.at)) return false;

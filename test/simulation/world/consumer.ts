@@ -5,6 +5,8 @@ import type { Machine } from "../machine/machine.ts";
 import type { Process } from "../machine/process.ts";
 import type { History } from "./history.ts";
 
+const SETTLED_AWAY_MS = 8_000;
+
 /** An item of a watch, and when it arrived, in virtual milliseconds. */
 export interface Received {
   readonly at: number;
@@ -27,7 +29,7 @@ export class Consumer {
   #cursor: string | undefined;
   readonly #machine: Machine;
   readonly #history: History;
-  readonly #longestAwayMs: number;
+  #longestAwayMs: number;
 
   /** @param longestAwayMs how long it is away at most after it was killed */
   constructor(machine: Machine, history: History, name: string, longestAwayMs: number) {
@@ -49,8 +51,9 @@ export class Consumer {
     });
   }
 
-  /** Starts now if it is away. */
+  /** Starts now if it is away, and soon if the machine boots later. */
   settle(): void {
+    this.#longestAwayMs = Math.min(this.#longestAwayMs, SETTLED_AWAY_MS);
     if (this.isWanted && this.process?.isDead) this.#machine.init.run(() => this.start());
   }
 

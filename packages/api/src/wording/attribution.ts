@@ -106,7 +106,7 @@ export function missingRecords(
 }
 
 // Returns whether a request of an ended eviction, or of an earlier one, may have terminated the pod later. A request of
-// an eviction that succeeded, or whose containers to stop have exited, can't.
+// an eviction that succeeded cannot. Neither can a request to stop containers that have exited.
 function mayFollow({ result, sent, sentBefore, stopsContainers }: EvictionOutcome): boolean {
   if (sentBefore === true) return true;
   const haveExited = result === "terminated" || (result === "unknown" && stopsContainers);

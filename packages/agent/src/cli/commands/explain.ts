@@ -20,7 +20,7 @@ export function declareExplain(program: Command, { output, agents }: CommandCont
     .command("pod")
     .argument(
       "<pod>",
-      "[NAMESPACE/]NAME or UID; if several pods had this name, the one that left the node last",
+      "[NAMESPACE/]NAME or UID; if several pods had this name, the newest that was deleted or requested",
     )
     .description("explain why a pod left the node or was not evicted: the plugin, the ranking, each step");
   agents

@@ -78,7 +78,8 @@ const OOM_KILLED = "OOMKilled";
  *
  * 1. A pod that was deleted while the agent was not watching is found by the next list. `lastKnownAt` is then the time
  *    of the last list, watch event or bookmark, possibly received by an earlier agent process.
- * 2. Each OOM kill is reported to `onOomKill` once, even across restarts of the agent.
+ * 2. Each OOM kill is reported to `onOomKill`, also one that happened while the agent was not running. It may be reported
+ *    again if the agent is killed before it saves the exit.
  * 3. While the state database can't be written, the newest 2,000 pod changes and 2,000 events are kept in memory.
  */
 export class PodHistory implements PodObserver, Runnable {
