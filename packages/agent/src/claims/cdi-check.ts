@@ -124,8 +124,8 @@ export class CdiCheck {
     if (known && owner.boot !== records.boot) return undefined;
     await records.adopt(owner, text);
     const message = known
-      ? "CDI file is newer than its record: recorded again"
-      : "CDI file without a record: recorded again";
+      ? "CDI file is newer than its record, recorded the claim again"
+      : "CDI file has no record, recorded the claim again";
     log.warn({ errorId: ClaimNotRecorded.id, file: name }, message);
     return owner.driver;
   }

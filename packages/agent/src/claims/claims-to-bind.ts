@@ -171,7 +171,10 @@ export class ClaimsToBind {
     if (this.#claims.has(key)) return;
     const isFull = this.#claims.size >= MOST_CLAIMS;
     if (isFull && !this.#isFull)
-      log.warn({ claim: key }, `claim to bind is not watched: the limit of ${MOST_CLAIMS} is reached`);
+      log.warn(
+        { claim: key, limit: MOST_CLAIMS },
+        "too many claims are waiting to be bound, not watching claim",
+      );
     this.#isFull = isFull;
     if (isFull) return;
     const scope = childScope(this.#signal);

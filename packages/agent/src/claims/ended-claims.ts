@@ -47,7 +47,7 @@ export class EndedClaims {
         if (!signal.aborted)
           log.warn(
             { err: error, errorId: PodResourcesUnreadable.id },
-            "the claims in use are unknown: ended claims are not searched for",
+            "failed to list the claims in use by pods, not checking for ended claims",
           );
       }
       await sleepOrAbort(clock, this.#suspects.size > 0 ? FIRST_MS : PERIOD_MS, signal);

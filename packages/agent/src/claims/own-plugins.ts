@@ -66,7 +66,7 @@ export class OwnPlugins {
     if (sockets.length > MOST_SOCKETS)
       log.warn(
         { directory: quote(registryDirectory), sockets: sockets.length, limit: MOST_SOCKETS },
-        "kubelet has more plugin sockets than are read",
+        "kubelet's plugin registration directory has too many sockets, ignoring the rest",
       );
     const found = sockets
       .slice(0, MOST_SOCKETS)

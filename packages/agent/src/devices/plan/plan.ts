@@ -144,7 +144,7 @@ function planPool(
       visible.every((slice) => slice.pool.resourceSliceCount === visible.length),
     rises,
     deletes: stored.filter((slice) => !kept.has(slice)),
-    // Updates come before creations because they remove devices.
+    // Updates come before creations because they may remove devices that another slice gets.
     writes: writes.filter((write) => write.stored).concat(writes.filter((write) => !write.stored)),
     outdated: foreign,
   };

@@ -43,7 +43,7 @@ export function createDeviceMetrics(registry: Registry, drivers: () => readonly 
       "Writes of ResourceSlices and dry runs of them, by operation and outcome.",
       ["operation", "result"],
     ),
-    repairs: counter("repairs_total", "Slices that another client changed or deleted."),
+    repairs: counter("repairs_total", "Repairs of drivers' slices that another client changed or deleted."),
   };
 }
 

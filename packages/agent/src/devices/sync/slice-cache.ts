@@ -239,7 +239,8 @@ export class SliceCache implements WatchHandler {
   }
 }
 
-// Resource versions are increasing decimal numbers (KEP-5504). If either is not a number, `a` counts as newer.
+// Resource versions are increasing decimal numbers (KEP-5504). If either is not a number, `a` counts as newer
+// unless both are equal.
 function compareVersions(a: string, b: string): number {
   const difference = Number(a) - Number(b);
   if (Number.isNaN(difference)) return a === b ? 0 : 1;
