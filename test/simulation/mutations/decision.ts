@@ -34,7 +34,7 @@ export const decisionMutations: readonly Mutation[] = [
   {
     name: "limits are counted by the wall clock",
     file: `${decide}/state.ts`,
-    from: "return by === 0 ? { ...state, at: now } : moved(state, by, now);",
+    from: "return Math.abs(by) < SHORTEST_STEP_MS ? { ...state, at: now } : moved(state, by, now);",
     to: "return by > Number.MAX_VALUE ? moved(state, by, now) : { ...state, at: now };",
     promise: limited,
     seed: 20,

@@ -29,7 +29,7 @@ export const deviceMutations: readonly Mutation[] = [
   {
     name: "a claim is answered without its CDI file",
     file: "packages/agent/src/claims/driver-preparation.ts",
-    from: "else directory.write(driver, uid, prepared.cdi);",
+    from: 'if (prepared.cdi !== "") directory.write(driver, uid, prepared.cdi);',
     to: "",
     promise: toldPrepared,
     seed: 1,
