@@ -44,7 +44,6 @@ async function explain(...args: string[]): Promise<string> {
     .replaceAll(/\+\d+\.\d s/g, "+<s>");
 }
 
-/** Another client of the API server, by the name of its field manager. */
 const pod = (name: string) => cluster.server.store.get("pods", name, "default")!;
 const diskHot = {
   conditionType: ConditionType.NODE_CONDITION,
@@ -426,6 +425,7 @@ it("shows which client removed a taint of the agent, as managedFields name it, a
       /taint nodekeeper\.dev\/DiskHot:NoSchedule removed by another client\n/,
     ),
   );
+  user.close();
   await plugin.stop();
 });
 

@@ -172,6 +172,7 @@ it("a quantity of a Node that another client reports too stays when the plugin n
   const operator = await clientAs(cluster, "kubectl");
   const capacity = { [GPUS]: "8" };
   await operator.mergePatch(nodes, NODE, { status: { capacity } }, { subresource: "status" });
+  operator.close();
   const gpus = await startGoodPlugin(agentFlags(cluster).pluginDirectories!, "gpus", ...gpuReport(1));
   const agent = await startAgent(cluster);
   await until("the plugin's report", () => held(cluster).allocatable === "1");

@@ -35,7 +35,7 @@ export const once: readonly Rule[] = [
   },
 ];
 
-function isRepeated({ history, plan, faults, devices }: World, call: ClaimCall, before: ClaimCall): boolean {
+function isRepeated({ history, faults, devices }: World, call: ClaimCall, before: ClaimCall): boolean {
   const { at, doneAt, isAccepted, process, endedAt = Number.POSITIVE_INFINITY } = before;
   if (call.isPrepare !== before.isPrepare || `${call.devices}` !== `${before.devices}`) return false;
   // Without a record the agent can't know whether the driver has unprepared the claim.
@@ -46,8 +46,10 @@ function isRepeated({ history, plan, faults, devices }: World, call: ClaimCall, 
   const recordedAt = doneAt + UNTIL_RECORDED_MS;
   if (endedAt < recordedAt || history.boots.some((boot) => boot.at >= at)) return false;
   // A driver that stops while it starts registers again.
-  const startsSlowly = plan.faults.slowStarts > 0 || Number.isFinite(plan.faults.slowRestarts);
-  if (startsSlowly && call.at - at < LONGEST_START_MS) return false;
+  if (
+    history.slowStarts.some((start) => start.plugin === call.driver && call.at - start.at < LONGEST_START_MS)
+  )
+    return false;
   // What could not be recorded is done again.
   const unrecorded = [...history.full, ...history.readOnly, ...history.unwritten];
   if (isWithin(unrecorded, at, call.at)) return false;

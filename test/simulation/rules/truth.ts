@@ -66,10 +66,14 @@ function ofLastStop(said: Statements): Statements {
 }
 
 const NOT_WATCHED = /Pod deleted between (\S+Z) and (\S+Z)/;
+const WATCHED = /Pod deleted at (\S+Z)/;
 // Longest delay of a message in a world without slow messages.
 const QUICK_MS = 100;
 
-/** Returns the problem if the page says that the pod existed when it was gone. Undefined if it does not. */
+/**
+ * Returns the problem if the page says that the pod existed when it was gone, or that it was deleted at another time.
+ * Undefined if it does not.
+ */
 function mistimedDeletion(
   { machine, plan: { faults }, faults: met }: World,
   { goneAt }: PodTruth,
@@ -77,9 +81,12 @@ function mistimedDeletion(
 ): string | undefined {
   const [, from = "", to = ""] = NOT_WATCHED.exec(page) ?? [];
   if (Date.parse(from) > Date.parse(to)) return `deleted between ${from} and ${to}`;
-  if (from === "" || goneAt === undefined || met.wallSteps) return undefined;
+  const [, at = ""] = WATCHED.exec(page) ?? [];
+  if (`${from}${at}` === "" || goneAt === undefined || met.wallSteps) return undefined;
   const gone = machine.wallAtStart + goneAt;
   const lateMs = QUICK_MS + (faults.slow > 0 ? faults.slowestMs : 0);
+  if (Math.abs(Date.parse(at) - gone) > lateMs)
+    return `it was gone at ${new Date(gone).toISOString()}, and is said to have been deleted at ${at}`;
   return Date.parse(from) > gone + lateMs
     ? `it was gone at ${new Date(gone).toISOString()}, and is said to have been there at ${from}`
     : undefined;

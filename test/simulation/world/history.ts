@@ -142,6 +142,8 @@ export class History {
   readonly namings: Naming[] = [];
   readonly falseNamings: FalseNaming[] = [];
   readonly pluginCalls: PluginCall[] = [];
+  /** When plugins stopped for a while right after their start, before they were registered. */
+  readonly slowStarts: { plugin: string; at: number }[] = [];
   /**
    * When plugins had none of the services the agent calls: from the start of the first such process until the
    * start of one that has them.

@@ -107,6 +107,7 @@ export abstract class PluginActor {
     process.after(machine.random() * 5, () => {
       if (this.#isSettled) return;
       history.note("fault", `${name} stops while it starts`);
+      history.slowStarts.push({ plugin: name, at: machine.scheduler.now });
       process.freeze();
       machine.scheduler.after(machine.between(1_000, 20_000), () => process.thaw());
     });

@@ -73,6 +73,7 @@ export function collectAsks(sources: AskSources, refusals: RefusalLog): Collecte
   }
   const unusable: UnusableAnswers[] = [];
   const unserved: CollectedAsks["unserved"] = new Map();
+  const eligible = new Set(eligibility.eligible.map(({ uid }) => uid));
   const confirmed = new Map(
     met.flatMap((threshold) => (threshold.confirmed ? [[threshold.plugin, threshold]] : [])),
   );
@@ -87,8 +88,10 @@ export function collectAsks(sources: AskSources, refusals: RefusalLog): Collecte
     const { pods, named } = check.topPods(answer, threshold, uids, compare);
     const isHard = threshold.metType === "hard" && question !== undefined;
     const result = isHard ? topResultOf(top, named, uids, eligibility) : NAMED;
-    // Without it, the ranking may select another pod for the same threshold.
-    const isPostponed = ({ uid }: EvictionPod) => result.kind !== "named" && eligibility.last.has(uid);
+    // Without it, the ranking may select another pod for the same threshold. A pod that can't be evicted now is refused
+    // for that reason.
+    const isPostponed = ({ uid }: EvictionPod) =>
+      result.kind !== "named" && eligible.has(uid) && eligibility.last.has(uid);
     for (const pod of pods) {
       if (isPostponed(pod)) check.passOver(plugin, pod, "triedLast");
       else add(pod, askByThreshold(answer, threshold, sources.policy));

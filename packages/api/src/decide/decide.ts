@@ -48,6 +48,7 @@ export function decide(input: DecideInput, prepared: PreparedRound = prepareRoun
     round: input,
     selection,
     asked,
+    passedOver,
     underWay,
     accepted: new Set([...choice.victims, ...choice.queue].map((pod) => pod.uid)),
   });

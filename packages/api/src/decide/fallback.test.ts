@@ -1,5 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { named, type TestPlugin, TestRounds, testPod } from "../../../agent/src/eviction/testing/rounds.ts";
+import {
+  evictPod,
+  named,
+  type TestPlugin,
+  TestRounds,
+  testPod,
+} from "../../../agent/src/eviction/testing/rounds.ts";
 import type { EvictionPolicy } from "./policy.ts";
 
 const hard = (changes: NonNullable<Exclude<TestPlugin["threshold"], string>> = {}): TestPlugin => ({
@@ -129,4 +135,35 @@ it("a pod that is tried last is not evicted though its plugin keeps naming it: t
   play();
   rounds.pass(5);
   expect(play().victims).toMatchObject([{ name: "free", asks: [{ selectedBy: "ranking" }] }]);
+});
+
+it.each([
+  ["paused", 5],
+  ["triedLast", 61],
+] as const)(
+  "a pod that can't be evicted now is refused for that reason, and not as one that is tried last: %s",
+  (reason, seconds) => {
+    const pods = [testPod("free", { priority: 5, labels: { app: "free" } }), testPod("guarded")];
+    const rounds = new TestRounds(pods, { failedEvictionPauseMs: 60_000 });
+    rounds.play({ p: { ...hard(), top: ["guarded"] } });
+    rounds.outcomes = [{ uid: "guarded", result: "failed", message: "429", budget: null }];
+    rounds.play({ p: { threshold: { metType: "none" } } });
+    rounds.pass(seconds);
+    const { refusals } = rounds.play({ p: { ...hard(), top: ["guarded"] } });
+    expect(refusals).toMatchObject([{ plugin: "p", name: "guarded", reason }]);
+  },
+);
+
+it("an eviction in progress is not withdrawn while a plugin names its pod, though the pod is tried last", () => {
+  const pods = [testPod("free", { priority: 5, labels: { app: "free" } }), testPod("guarded")];
+  const rounds = new TestRounds(pods, { failedEvictionPauseMs: 60_000, cooldownMs: 0 });
+  rounds.play({ p: { ...hard(), top: ["guarded"] } });
+  rounds.outcomes = [{ uid: "guarded", result: "failed", message: "429", budget: null }];
+  rounds.play({});
+  rounds.pass(61);
+  const forced = { pods: [{ ...evictPod("guarded", { force: true }) }] };
+  expect(rounds.play({ a: forced }).victims).toMatchObject([{ name: "guarded" }]);
+  rounds.pass(5);
+  const { withdrawals } = rounds.play({ a: { pods: [] }, p: { ...hard(), top: ["guarded"] } });
+  expect(withdrawals).toEqual([]);
 });

@@ -17,6 +17,8 @@ export interface WithdrawalInput {
   /** The requests of plugins that are not in dry run, by UID. */
   asked: ReadonlyMap<string, AskedPod>;
   underWay: Pick<EvictionsUnderWay, "pending">;
+  /** Pods that plugins named and that are not selected for them, by UID. */
+  passedOver: ReadonlyMap<string, unknown>;
   /** UIDs of this round's victims and queued pods. */
   accepted: ReadonlySet<string>;
 }
@@ -45,7 +47,9 @@ export function findWithdrawals(input: WithdrawalInput): Withdrawal[] {
     add(
       pod,
       "queued",
-      input.asked.has(pod.uid) ? "the request is refused now" : "no plugin requests it any longer",
+      input.asked.has(pod.uid) || input.passedOver.has(pod.uid)
+        ? "the request is refused now"
+        : "no plugin requests it any longer",
     );
   }
   const answers = new Map(input.round.plugins.map((plugin) => [plugin.plugin, plugin]));

@@ -51,8 +51,8 @@ export function addRoundToExplanation(explanation: PodExplanation, round: Explai
   rounds.push({ ...round, times: 1, until: round.at });
   if (rounds.length <= MOST_EXPLAINED_ROUNDS) return;
   const least = rounds.findIndex(({ victim, outcome }) => victim === null && outcome === null);
-  rounds.splice(Math.max(least, 0), 1);
-  explanation.omitted++;
+  const [dropped] = rounds.splice(Math.max(least, 0), 1);
+  explanation.omitted += dropped!.times;
 }
 
 /** Explains one round for the pod with this UID. Pure. */

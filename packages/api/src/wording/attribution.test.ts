@@ -62,6 +62,16 @@ it("a pod with steps of an eviction, of which neither the selection nor the outc
   const explanation = { rounds: [], steps, events: [], history, coverage } as unknown as PodExplanation;
   expect(attributionOf(explanation)).toEqual({
     by: "unknown",
-    why: "steps of an eviction are recorded, and not how it ended",
+    why: "steps of an eviction are recorded, but not how it ended",
   });
+});
+
+it("whoever deleted a pod after its containers may have been stopped is known from the records of that time", () => {
+  const outcome = { uid: "web", result: "unknown", sent: true, stopsContainers: true, message: "x" };
+  const rounds = [{ id: 1, at: 0, victim: null, outcome }];
+  const coverage = { oldest: 0, requests: 0, gaps: [] };
+  const of = (history: NodePod) =>
+    attributionOf({ rounds, steps: [], events: [], history, coverage } as unknown as PodExplanation).by;
+  expect(of(gone({}, null))).toBe("other");
+  expect(of({ ...gone({}, null), leftAt: null })).toBe("unknown");
 });

@@ -68,7 +68,7 @@ export function attributionOf(explanation: PodExplanation): Attribution {
     if (isOpen) return unknown();
     const hasSteps = explanation.steps.length > 0;
     return hasSteps
-      ? unknown("steps of an eviction are recorded, and not how it ended")
+      ? unknown("steps of an eviction are recorded, but not how it ended")
       : fromCoverage(explanation);
   }
   switch (outcome.result) {
@@ -82,6 +82,9 @@ export function attributionOf(explanation: PodExplanation): Attribution {
     case "superseded":
       return perhaps ?? { by: "other", why: "" };
     case "unknown":
+      // Whoever deleted the pod did so later: stopping containers deletes none.
+      if (outcome.stopsContainers && explanation.history?.leftAt != null)
+        return perhaps ?? fromCoverage(explanation);
       // The verdict states the outcome only with the round that selected the pod.
       return unknown(chosen ? "" : outcome.message);
     case "failed":

@@ -69,7 +69,7 @@ const outcomeWords: Readonly<Record<EvictionOutcome["result"], string>> = {
   withdrawn: "withdrawn",
 };
 
-/** Formats the outcome of an eviction: "evicted: pod deleted", "not evicted: not accepted after 3 attempts: ...". */
+/** Formats the outcome of an eviction: "evicted: pod deleted", "not evicted: no success after 3 attempts: ...". */
 export function outcomeText(
   outcome: Pick<EvictionOutcome, "result" | "message" | "sent" | "sentBefore" | "acceptedAt">,
 ): string {

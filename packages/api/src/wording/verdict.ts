@@ -215,7 +215,7 @@ function recordsLimit(explanation: PodExplanation): string {
   const { history, coverage } = explanation;
   const { requests } = coverage;
   if (history === null) return gapLimit(explanation);
-  if (requests === undefined) return ", as far as records are kept";
+  if (requests === undefined) return gapLimit(explanation) || ", as far as records are kept";
   if (history.seenAt < requests) return `, as far as records are kept (oldest: ${timeOf(requests)})`;
   return gapLimit(explanation);
 }

@@ -149,12 +149,12 @@ async function* messagesOf(
   }
 }
 
-// Far more than the devices of a node have: three entries are an attribute. Unlike messages of the other contract, the
-// whole message is decoded at once.
+// 10,000 devices with five attributes have half of them: an attribute has two entries. Unlike messages of the other
+// contract, the whole message is decoded at once.
 const namedBounds: MessageBounds = {
   // resources, namedResources, instances, attributes, attributeValue, then intSlice and stringSlice.
   repeated: { 1: { 1: { 1: { 2: { 2: { 8: { 1: numbers }, 9: { 1: {} } } } } } } },
-  most: 100_000,
+  most: 220_000,
   what: "resources, instances, attributes and values",
 };
 

@@ -57,8 +57,8 @@ test("after a restore of etcd, slices are as the older server has them, and thos
   const { cache } = setUp();
   write(cache, slice(7, "a"));
   write(cache, slice(8, "b"));
-  cache.onDelete(slice(9, "c"));
-  cache.onReplace([slice(7, "a"), slice(8, "b")], "10");
+  cache.onUpsert(slice(9, "b"));
+  cache.onDelete(slice(10, "c"));
   cache.onReplace([slice(3, "a"), slice(4, "c")], "5");
   expect(cache.of(driver).map(({ name }) => name)).toEqual(["a", "c"]);
   // Not older than what is known.

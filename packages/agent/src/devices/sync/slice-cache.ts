@@ -41,8 +41,8 @@ export class SliceCache implements WatchHandler {
   /** By driver, when the first of them arrived, monotonic milliseconds. */
   readonly #foreignChanges = new Map<string, number>();
   #isOpen = false;
-  // Of the last list that opened a watch.
-  #listVersion = "0";
+  // The newest version that the watch has delivered, in its lists and events.
+  #watchedVersion = "0";
   isSynced = false;
 
   constructor(options: SliceCacheOptions) {
@@ -119,7 +119,9 @@ export class SliceCache implements WatchHandler {
     const [, name = "", uid, version = ""] = eventOfSlice.exec(head) ?? [];
     const known = this.#get(name);
     if (!known || known.uid !== uid) return undefined;
-    return compareVersions(version, known.resourceVersion) <= 0 ? version : undefined;
+    if (compareVersions(version, known.resourceVersion) > 0) return undefined;
+    this.#watched(version);
+    return version;
   }
 
   onOpen(): void {
@@ -135,12 +137,12 @@ export class SliceCache implements WatchHandler {
    * then nothing that is known counts.
    */
   onReplace(objects: KubeObject[], listVersion: string): void {
-    if (compareVersions(listVersion, this.#listVersion) < 0) {
+    if (compareVersions(listVersion, this.#watchedVersion) < 0) {
       for (const name of [...this.#driverOf.keys()]) this.#remove(name);
       this.#tombstones = new RecentMap<string, true>(MOST_TOMBSTONES);
       this.#options.queue.add(EVERY_DRIVER);
     }
-    this.#listVersion = listVersion;
+    this.#watchedVersion = listVersion;
     this.compare(objects, listVersion);
   }
 
@@ -149,7 +151,7 @@ export class SliceCache implements WatchHandler {
     const listed = new Set<string>();
     for (const object of objects) {
       listed.add(object.metadata.uid ?? "");
-      this.onUpsert(object);
+      this.#upsert(object);
     }
     const check = (name: string) => this.#checkListed(name, listed, listVersion);
     for (const [name, held] of this.#expected) held.push(() => check(name));
@@ -169,9 +171,18 @@ export class SliceCache implements WatchHandler {
   }
 
   onUpsert(object: KubeObject): void {
+    this.#watched(object.metadata.resourceVersion);
+    this.#upsert(object);
+  }
+
+  #watched(version = "0"): void {
+    if (compareVersions(version, this.#watchedVersion) > 0) this.#watchedVersion = version;
+  }
+
+  #upsert(object: KubeObject): void {
     const held = this.#expected.get(object.metadata.name ?? "");
     if (held) {
-      held.push(() => this.onUpsert(object));
+      held.push(() => this.#upsert(object));
       return;
     }
     const { name = "", uid = "", resourceVersion = "" } = object.metadata;
@@ -185,6 +196,7 @@ export class SliceCache implements WatchHandler {
   }
 
   onDelete(object: KubeObject): void {
+    this.#watched(object.metadata.resourceVersion);
     const { name = "", uid = "" } = object.metadata;
     const held = this.#expected.get(name);
     // Another client may delete the slice before the answer to its write arrives. Then it must be written again.

@@ -107,7 +107,7 @@ describe("an eviction", () => {
     test.onKill = async () => again({ message: "no response", maybeSent: true });
     await test.evict(victim("web"));
     await test.clock.step(60_000);
-    const message = "not accepted after 3 attempts: no response";
+    const message = "no success after 3 attempts: no response";
     expect(test.outcome()).toMatchObject({ result: "failed", sent: true, message });
     expect(test.ended).toEqual([`given up, not known whether evicted by Nodekeeper: ${message}`]);
     expect(test.events).toMatchObject([

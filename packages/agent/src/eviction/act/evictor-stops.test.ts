@@ -170,6 +170,23 @@ describe("an eviction that stops containers", () => {
     },
   );
 
+  it("that is withdrawn during its last attempt is withdrawn, not failed, and announces no retry", async () => {
+    const pod = new StoppedPod("app");
+    let attempts = 0;
+    pod.onStop = async () => {
+      if (++attempts === 3)
+        pod.test.evictor.withdraw([
+          { ...withdrawn, stage: "started", reason: "memory 0.7 <= threshold 0.8" },
+        ]);
+      throw new NodekeeperError("invalid", "no such container");
+    };
+    await pod.test.evict(victim("web"));
+    await pod.test.clock.step(60_000);
+    expect(pod.test.outcome()).toMatchObject({ result: "withdrawn", message: "memory 0.7 <= threshold 0.8" });
+    expect(pod.test.steps().at(-1)).not.toContain("retry in");
+    expect(attempts).toBe(3);
+  });
+
   it("that is withdrawn while containers are stopped ends as evicted if the call succeeds", async () => {
     const pod = new StoppedPod("app");
     const { promise, resolve } = Promise.withResolvers<void>();

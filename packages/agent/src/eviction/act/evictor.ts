@@ -217,8 +217,13 @@ export class PodEvictor implements Runnable {
       clock.monotonic() + Math.min(releaseTimeMs(graceSeconds ?? 0, policy()), longestReleaseMs);
     const mostRefusals = retryAfterMs === undefined ? MOST_REFUSALS : MOST_REFUSALS_WITH_WAIT;
     const isOver = task.tries >= MOST_TRIES || task.refusals >= mostRefusals;
+    if (task.withdrawn !== undefined) {
+      this.#journal.step(task, message);
+      this.#tasks.end(task, { result: "withdrawn", message: task.withdrawn });
+      return;
+    }
     if (isOver || clock.monotonic() + delay >= task.deadline) {
-      const end = { message: `not accepted after ${attempts(task.tries)}: ${message}`, isForbidden };
+      const end = { message: `no success after ${attempts(task.tries)}: ${message}`, isForbidden };
       this.#tasks.end(task, { result: "failed", ...end });
       return;
     }

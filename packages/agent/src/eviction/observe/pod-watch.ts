@@ -26,6 +26,8 @@ const MOST_NAMED = 1_000;
 // A reopened watch first delivers the changes that were missed. For this time after it opens, milliseconds, an event
 // does not imply that all changes are known.
 const BACKLOG_MS = 5_000;
+// A watch that opens within this time after a list has missed nothing.
+const SOON_MS = 1_000;
 
 /**
  * The pods of one node, from a watch on the API server. Keeps only the fields of each pod that eviction reads and the
@@ -43,9 +45,8 @@ export class PodWatch implements NodePods, Runnable {
   readonly #listeners = new Set<(uid: string) => void>();
   readonly #malformed = new Set<string>();
   #openedAt = Number.NEGATIVE_INFINITY;
-  // Whether the pods were listed since the watch was last opened.
-  #isListed = false;
-  // Until then, a deletion may be a change that was missed: the watch was opened again without a list.
+  #listedAt = Number.NEGATIVE_INFINITY;
+  // Until then, a deletion may be a change that was missed: the watch was opened later than right after a list.
   #missedUntil = Number.NEGATIVE_INFINITY;
 
   constructor(options: PodWatchOptions) {
@@ -59,13 +60,12 @@ export class PodWatch implements NodePods, Runnable {
         fieldSelector: `spec.nodeName=${nodeName}`,
         handler: {
           onReplace: (objects) => {
-            this.#isListed = true;
+            this.#listedAt = clock.monotonic();
             this.#replace(objects);
           },
           onOpen: () => {
             this.#openedAt = clock.monotonic();
-            if (!this.#isListed) this.#missedUntil = this.#openedAt + BACKLOG_MS;
-            this.#isListed = false;
+            if (this.#openedAt - this.#listedAt > SOON_MS) this.#missedUntil = this.#openedAt + BACKLOG_MS;
           },
           onUpsert: (object) => {
             this.#heard();
