@@ -85,7 +85,8 @@ function mistimedDeletion(
   if (`${from}${at}` === "" || goneAt === undefined || met.wallSteps) return undefined;
   const gone = machine.wallAtStart + goneAt;
   const lateMs = QUICK_MS + (faults.slow > 0 ? faults.slowestMs : 0);
-  if (Math.abs(Date.parse(at) - gone) > lateMs)
+  // When a pod was gone is known with the next write at the latest.
+  if (Date.parse(at) > gone + lateMs)
     return `it was gone at ${new Date(gone).toISOString()}, and is said to have been deleted at ${at}`;
   return Date.parse(from) > gone + lateMs
     ? `it was gone at ${new Date(gone).toISOString()}, and is said to have been there at ${from}`

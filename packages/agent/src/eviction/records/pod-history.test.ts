@@ -161,8 +161,13 @@ describe("the history of a node's pods", () => {
     await clock.step(180_000);
     life.history.left("web", jsonPod("web"), true);
     life.history.left("db", jsonPod("db"), false);
+    // It came and went while the watch was down.
+    const creationTimestamp = new Date(listedAt + 60_000).toISOString();
+    life.see("brief", {}, { creationTimestamp });
+    life.history.left("brief", jsonPod("brief", { metadata: { creationTimestamp } }), true);
     await clock.step(300);
     expect(read("web")).toMatchObject({ lastKnownAt: listedAt, leftAt: listedAt + 180_000 });
+    expect(read("brief")).toMatchObject({ lastKnownAt: listedAt + 60_000, leftAt: listedAt + 180_000 });
     expect(read("db").lastKnownAt).toBeNull();
     await life.stop();
   });

@@ -160,8 +160,10 @@ export class PodHistory implements PodObserver, Runnable {
     entry.leftAt = this.#options.clock.now();
     // Clamped to when the pod was here: the wall clock may have been set back, or no watch event received.
     if (!last || isMissed) {
+      // A pod that a reopened watch delivers may be gone already: it was there when it was created.
+      const createdAt = Date.parse(`${last?.metadata.creationTimestamp}`) || entry.seenAt;
       const requestedAt = entry.ending.deletion?.requestedAt ?? 0;
-      const knownAt = Math.max(this.#watchedBefore ?? this.#heardAt, entry.seenAt, requestedAt);
+      const knownAt = Math.max(this.#watchedBefore ?? this.#heardAt, createdAt, requestedAt);
       entry.lastKnownAt = Math.min(knownAt, entry.leftAt);
     }
     this.#present.delete(uid);
