@@ -312,6 +312,41 @@ describe("hints", () => {
     expect(await harness.metric("hint_misses_total")).toBe(0);
   });
 
+  it("are not missed for a pod that has not changed and is read while a list is in progress", async () => {
+    await using harness = await followed();
+    const { runtime, clock, generator } = harness;
+    runtime.before = (call, _, signal) => (call === "listPods" ? runtime.delay(40, signal) : undefined);
+    while (runtime.calls.listPods === 0) await clock.step(10);
+    const read = generator.readNow("a", new AbortController().signal);
+    await clock.step(5_000);
+    expect((await read).error).toBeUndefined();
+    expect(await harness.metric("hint_misses_total")).toBe(0);
+    expect(await period(harness)).toBe(30);
+  });
+
+  it.each([
+    ["that the runtime takes long to inspect", {}],
+    ["that waits for a slow inspection of another", { maxInspections: 1 }],
+  ])("are not missed for a pod %s", async (_, settings) => {
+    await using harness = await followed({ settings });
+    const { runtime, clock } = harness;
+    runtime.before = (call, __, signal) => (call === "podStatus" ? runtime.delay(1_900, signal) : undefined);
+    for (const uid of ["b", "a"]) {
+      if (uid === "b") runtime.addPod(uid);
+      else runtime.set("a", "a1", "exited");
+      runtime.hint(uid);
+      await clock.step(10);
+    }
+    await clock.step(1_200);
+    // Requests a list.
+    runtime.hint("");
+    await clock.step(10);
+    expect([runtime.calls.listPods, others(harness)]).toEqual([1, []]);
+    await clock.step(10_000);
+    expect(others(harness)).toEqual(["Started b-sandbox", "Died a1"]);
+    expect(await harness.metric("hint_misses_total")).toBe(0);
+  });
+
   it("give way to the short period while the stream is broken, and come back with it", async () => {
     await using harness = await followed();
     const { runtime, clock } = harness;

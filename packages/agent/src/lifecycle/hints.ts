@@ -15,7 +15,7 @@ const RECHECKS_MS = [100, 1_000];
 
 /**
  * The runtime's container events as hints, compared with the changes that readings find. `HintStream` adds
- * hints, `PodTracker` and `Relist` report changes, and pods to read are added to the queue.
+ * hints, `Relist` reports lists and `PodTracker` changes, and pods to read are added to the queue.
  *
  * 1. A pod named by a hint is read immediately, and again shortly afterwards if it had not changed.
  * 2. A change that a relist finds without a hint counts as a miss: the stream is reopened, immediately the
@@ -157,12 +157,14 @@ export class Hints {
   }
 
   /**
-   * Called when a list of all pods shows a change of a pod.
+   * Called when a list of all pods shows a change of a pod, unless another reading may have found it already.
    * @param previousAt start of the previous list
    */
   foundByList(podUid: string, previousAt: number): void {
     // A change counts as a miss only if the stream has been open since the previous list.
-    if (!this.isOpen || this.#openedAt >= previousAt || this.#hintedAt.has(podUid)) return;
+    if (!this.isOpen || this.#openedAt >= previousAt) return;
+    // While the runtime is slow, a pod may wait for its reading longer than its hint is kept.
+    if (this.#hintedAt.has(podUid) || this.#pending.has(podUid)) return;
     this.#unexplained.add(podUid);
     const { clock, settings } = this.#context;
     this.#missTimer ??= clock.after(settings.hintGraceMs, () => this.#countMisses());

@@ -73,16 +73,13 @@ export class Relist {
   }
 
   async #take(pods: readonly Pod[], startedAt: number, signal: AbortSignal): Promise<void> {
-    const { records, hints, progress } = this.#parts;
+    const { records, progress } = this.#parts;
     const { relist } = progress;
     const listed = this.#byUid(pods);
     const changed: Promise<void>[] = [];
     for (const uid of new Set([...records.uids(), ...records.marked(), ...listed.keys()])) {
-      const known = records.markOf(uid) !== undefined;
       const done = this.#tracker.handleListed(uid, listed.get(uid), startedAt, signal);
-      if (!done) continue;
-      changed.push(done);
-      if (!known) hints.foundByList(uid, relist.previousSuccessAt);
+      if (done) changed.push(done);
     }
     if (changed.length === 0) return;
     relist.inFlight = {

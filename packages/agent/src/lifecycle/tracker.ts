@@ -50,6 +50,10 @@ export class PodTracker {
   handleListed(uid: string, listed: Pod | undefined, startedAt: number, signal: AbortSignal) {
     if (this.#busy.has(uid) || this.#readSinceList.has(uid)) return this.read(uid, signal);
     if (this.#isUnchanged(uid, listed)) return undefined;
+    const { records, hints, progress } = this.#state;
+    // A pod is also read if a caller waits for it, or if the cache does not have it.
+    if (!records.markOf(uid) && !samePods(records.get(uid)?.emitted, listed))
+      hints.foundByList(uid, progress.relist.previousSuccessAt);
     return this.#start(uid, (onOverdue) => this.#process({ uid, startedAt, signal, onOverdue }, listed));
   }
 
