@@ -1,6 +1,7 @@
 import { NodekeeperError } from "@nodekeeper/core/lib";
 import { describe, expect, it } from "vitest";
 import { createHarness, startedWithPod } from "./testing/harness.ts";
+import type { MemoryRuntime } from "./testing/memory-runtime.ts";
 
 const unavailable = () => new NodekeeperError("unavailable", "ListPodSandbox: connection refused");
 const live = new AbortController().signal;
@@ -267,6 +268,30 @@ describe("relist", () => {
     expect(harness.emitted().sort()).toEqual(["Died a1", "Removed a1", "Started a2"]);
     expect(statesIn(generator.statuses.get("a").status.containers)).toEqual({ a2: "running" });
     expect(statesIn(generator.events.snapshot()[0]!.containers)).toEqual({ a2: "running" });
+  });
+
+  it.each([
+    ["with another container", (runtime: MemoryRuntime) => runtime.remove("a", "a1")],
+    ["with its pod", (runtime: MemoryRuntime) => runtime.removePod("a")],
+  ])("keeps the exit code of a container that is removed %s after its inspection", async (_, remove) => {
+    await using harness = await startedWithPod();
+    const { runtime, clock, generator } = harness;
+    runtime.set("a", "sidecar", "running");
+    await clock.step(1_000);
+    const before = generator.events.last;
+    runtime.set("a", "a1", "exited", "container", 137);
+    runtime.set("a", "sidecar", "exited");
+    runtime.before = (call) => (call === "podStatus" ? runtime.remove("a", "sidecar") : undefined);
+    runtime.after = (call) => (call === "podStatus" ? remove(runtime) : undefined);
+    await clock.step(1_000);
+    expect(harness.emitted().slice(before)).toEqual(expect.arrayContaining(["Died a1", "Removed a1"]));
+    expect(generator.events.get(before + 1)).toMatchObject({
+      type: "ContainerDied",
+      container: { id: "a1" },
+      exitCode: 137,
+      reason: "Error",
+    });
+    expect(generator.statuses.get("a").status.containers).toEqual([]);
   });
 
   it("does not take a container for removed that is listed and has no status", async () => {

@@ -15,7 +15,8 @@ export function podSync({ identity }: PodRecord, reason: string): NewEvent {
 /**
  * Creates the events for a pod's transitions, in order. Exit codes come from the inspection, or from the
  * runtime's container event if the container was removed before it could be inspected.
- * @param status undefined if the runtime no longer has the pod
+ * @param status the inspection, which may contain containers that were removed since; undefined if the pod was
+ *   removed before it could be inspected
  */
 export function podEvents(
   record: PodRecord,

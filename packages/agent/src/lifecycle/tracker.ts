@@ -143,7 +143,7 @@ export class PodTracker {
       return;
     }
     if (current && status) this.#commit(reading, current, status);
-    else this.#commitRemoved(reading);
+    else this.#commitRemoved(reading, status);
   }
 
   // Containers that the inspection did not find have been removed if a second list does not contain them
@@ -167,7 +167,7 @@ export class PodTracker {
     const status = withKnownIps(inspected, record.ips);
     cache.set(uid, status, startedAt);
     const transitions = [...diffPods(record.emitted, before), ...diffPods(before, pod)];
-    const events = podEvents(record, transitions, status, hints);
+    const events = podEvents(record, transitions, read, hints);
     if (events.length === 0 && records.markOf(uid) === "failed") events.push(podSync(record, ""));
     records.unmark(uid);
     if (isInconsistent) {
@@ -186,7 +186,7 @@ export class PodTracker {
     hints.changed(uid, startedAt);
   }
 
-  #commitRemoved({ uid, startedAt }: Reading): void {
+  #commitRemoved({ uid, startedAt }: Reading, read: PodStatus | undefined): void {
     const { records, cache, journal, hints, known } = this.#state;
     const uninspected = records.uninspected(uid);
     const record = uninspected ? records.open(uninspected) : records.get(uid);
@@ -196,7 +196,7 @@ export class PodTracker {
       // Changes that only lists showed are emitted now, because the pod cannot be inspected anymore.
       const missed = uninspected ? diffPods(emitted, uninspected) : [];
       const transitions = [...missed, ...diffPods(uninspected ?? emitted, undefined)];
-      const events = podEvents(record, transitions, undefined, hints);
+      const events = podEvents(record, transitions, read, hints);
       if (uninspected) events.push(podSync(record, INSPECTION_FAILED));
       record.emitted = undefined;
       journal.commit(record, known.isOpen ? events : []);
