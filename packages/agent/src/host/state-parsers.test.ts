@@ -43,42 +43,59 @@ describe("pressure", () => {
 });
 
 describe("zones", () => {
-  const zone = (node: number, name: string, managed: number): Zone => ({
-    node,
+  const zone = (name: string, pages: Partial<Zone> = {}): Zone => ({
+    node: 0,
     name,
-    managed,
-    free: 3,
-    min: 1,
-    low: 2,
-    inactiveFile: 4,
+    managed: 1_000,
+    free: 30,
+    min: 10,
+    low: 20,
+    inactiveFile: 40,
+    reserve: 0,
+    ...pages,
   });
+  const pages = (zones: readonly Zone[]) =>
+    nodeMemoryOf(zones, 1).map(({ totalBytes, freeBytes, minBytes, lowBytes, inactiveFileBytes }) => [
+      ...[totalBytes, freeBytes, minBytes, lowBytes, inactiveFileBytes],
+    ]);
 
   it.each([
-    ["Normal before larger ones", [zone(0, "DMA32", 10), zone(0, "Normal", 5), zone(0, "Movable", 99)], 5],
     [
-      "the largest without a Normal one",
-      [zone(0, "DMA", 10), zone(0, "DMA32", 50), zone(0, "Device", 2)],
-      50,
+      "are added up",
+      [zone("DMA32", { free: 700 }), zone("Normal"), zone("Movable")],
+      [3_000, 760, 30, 60, 120],
     ],
-    ["Normal although it is listed last", [zone(0, "Movable", 99), zone(0, "Normal", 5)], 5],
-    ["an empty Normal zone is none", [zone(0, "DMA32", 50), zone(0, "Normal", 0)], 50],
-  ])("%s", (_, zones, managed) => {
-    expect(nodeMemoryOf(zones, 4096)).toEqual([
+    ["count if it is the only one", [zone("DMA32")], [1_000, 30, 10, 20, 40]],
+    ["do not count if empty", [zone("Normal"), zone("Movable", { managed: 0 })], [1_000, 30, 10, 20, 40]],
+    ["of devices do not count", [zone("Normal"), zone("Device")], [1_000, 30, 10, 20, 40]],
+    [
+      "count without the pages that they reserve",
+      [zone("DMA32", { free: 700, reserve: 600 }), zone("Normal")],
+      [2_000, 130, 20, 40, 80],
+    ],
+    [
+      "that reserve all their pages have none free",
+      [zone("DMA", { free: 700, reserve: 900 }), zone("Normal")],
+      [2_000, 30, 20, 40, 80],
+    ],
+  ])("%s", (_, zones, node) => expect(pages(zones)).toEqual([node]));
+
+  it("of a node are multiplied by the size of a page", () => {
+    expect(nodeMemoryOf([zone("Normal", { node: 3 })], 4096)).toEqual([
       {
-        id: 0,
-        totalBytes: managed * 4096,
-        freeBytes: 3 * 4096,
-        minBytes: 4096,
-        lowBytes: 8192,
-        inactiveFileBytes: 4 * 4096,
+        id: 3,
+        totalBytes: 1_000 * 4096,
+        freeBytes: 30 * 4096,
+        minBytes: 10 * 4096,
+        lowBytes: 20 * 4096,
+        inactiveFileBytes: 40 * 4096,
       },
     ]);
   });
 
   it("of which a figure is missing leave their node out", () => {
-    expect(
-      nodeMemoryOf([{ ...zone(0, "Normal", 5), low: undefined }, zone(1, "Normal", 5)], 4096),
-    ).toHaveLength(1);
+    const zones = [zone("DMA32"), zone("Normal", { low: undefined }), zone("Normal", { node: 1 })];
+    expect(nodeMemoryOf(zones, 1).map(({ id }) => id)).toEqual([1]);
   });
 
   it("are read in any order of nodes and names, and nothing of their per-CPU lists is taken for a watermark", () => {
@@ -92,6 +109,7 @@ describe("zones", () => {
         min: number,
         low: number,
         inactiveFile: number,
+        reserve: number,
       }),
       { selector: ({ node, name }) => `${node}${name}` },
     );
@@ -102,7 +120,8 @@ describe("zones", () => {
             (each) =>
               `Node ${each.node}, zone ${each.name.padStart(8)}\n  per-node stats\n      nr_inactive_file 9\n` +
               `  pages free     ${each.free}\n        min      ${each.min}\n        low      ${each.low}\n` +
-              `        managed  ${each.managed}\n      nr_free_pages ${each.free}\n` +
+              `        managed  ${each.managed}\n        protection: (0, 7, ${each.reserve})\n` +
+              `      nr_free_pages ${each.free}\n` +
               `      nr_zone_inactive_file ${each.inactiveFile}\n  pagesets\n    cpu: 0\n              high:     378\n` +
               "              low:      12\n              min:      11\n",
           )

@@ -4,8 +4,9 @@ import type { Probe } from "./probe.ts";
 /** Memory of a NUMA node from the kernel's page allocator, in bytes. */
 export interface NodeMemory {
   id: number;
-  /** Managed pages of the zone. */
+  /** Managed pages. */
   totalBytes: number;
+  /** Without the pages that zones reserve for the kernel's allocations. */
   freeBytes: number;
   /** Watermarks. Below `low`, kswapd reclaims in the background. Below `min`, allocations reclaim directly and wait. */
   minBytes: number;
@@ -23,6 +24,8 @@ export interface Zone {
   min: number | undefined;
   low: number | undefined;
   inactiveFile: number | undefined;
+  /** Pages that pods cannot allocate: `vm.lowmem_reserve_ratio` reserves them for allocations that need this zone. */
+  reserve: number | undefined;
 }
 
 export const ZONE_INFO = "/proc/zoneinfo";
@@ -55,6 +58,7 @@ export function parseZoneInfo(text: string): Zone[] {
       min: pagesOf(fields, "min"),
       low: pagesOf(fields, "low"),
       inactiveFile: pagesOf(fields, "nr_zone_inactive_file"),
+      reserve: reserveOf(fields),
     });
   }
   return zones;
@@ -73,30 +77,29 @@ function pagesOf(fields: string, name: string): number | undefined {
   return undefined;
 }
 
+// Parses the last of the reserves by highest usable zone, as in "        protection: (0, 3019, 24090)".
+function reserveOf(fields: string): number | undefined {
+  const reserve = /^ +protection: \((?:\d{1,15}, )*(\d{1,15})\)$/m.exec(fields)?.[1];
+  return reserve === undefined ? undefined : Number(reserve);
+}
+
 /**
- * Represents each node by one zone: Normal, which holds nearly all memory of a server and serves the kernel's own
- * allocations, or else the largest zone, as on small machines. Nodes with a missing value are omitted.
+ * Adds up the zones of each node: allocations use Normal first and fall back to DMA32, so Normal alone is near its low
+ * watermark while the node has free memory. Nodes with a missing value are omitted.
  */
 export function nodeMemoryOf(zones: readonly Zone[], pageSize: number): NodeMemory[] {
-  const deciding = new Map<number, Zone>();
-  for (const zone of zones) {
-    if (!zone.managed) continue;
-    const known = deciding.get(zone.node);
-    const isBetter =
-      !known || (known.name !== "Normal" && (zone.name === "Normal" || zone.managed > known.managed!));
-    if (isBetter) deciding.set(zone.node, zone);
-  }
-  const nodes: NodeMemory[] = [];
-  for (const { node: id, managed, free, min, low, inactiveFile } of deciding.values()) {
-    if (free === undefined || min === undefined || low === undefined || inactiveFile === undefined) continue;
-    nodes.push({
+  const populated = zones.filter(({ name, managed }) => managed && name !== "Device");
+  const nodes = [...Map.groupBy(populated, ({ node }) => node)].map(([id, zones]): NodeMemory => {
+    const bytesOf = (pages: (zone: Zone) => number | undefined) =>
+      zones.reduce((sum, zone) => sum + (pages(zone) ?? Number.NaN), 0) * pageSize;
+    return {
       id,
-      totalBytes: managed! * pageSize,
-      freeBytes: free * pageSize,
-      minBytes: min * pageSize,
-      lowBytes: low * pageSize,
-      inactiveFileBytes: inactiveFile * pageSize,
-    });
-  }
-  return nodes.sort((a, b) => a.id - b.id);
+      totalBytes: bytesOf(({ managed }) => managed),
+      freeBytes: bytesOf(({ free, reserve = 0 }) => free && Math.max(0, free - reserve)),
+      minBytes: bytesOf(({ min }) => min),
+      lowBytes: bytesOf(({ low }) => low),
+      inactiveFileBytes: bytesOf(({ inactiveFile }) => inactiveFile),
+    };
+  });
+  return nodes.filter((node) => !Object.values(node).some(Number.isNaN)).sort((a, b) => a.id - b.id);
 }
