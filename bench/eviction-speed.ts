@@ -21,7 +21,7 @@ import {
   createPolicyMetrics,
   loadPolicies,
   type Policy,
-  policySources,
+  PolicySource,
 } from "../packages/agent/src/policy/index.ts";
 import { AgentProcess } from "./agent-process.ts";
 import { benchPod } from "./eviction-pods.ts";
@@ -211,7 +211,7 @@ async function sampledSources(host: Host, root: string): Promise<EvictionSource[
   };
   return [
     ...inTreeEvictionSources(["*"], parts, () => defaultInTreeEvictionSettings),
-    ...policySources(policies, policyParts),
+    ...policies.map((policy) => new PolicySource({ ...policyParts, policy })),
   ];
 }
 

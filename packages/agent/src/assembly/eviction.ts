@@ -222,7 +222,7 @@ function pluginsOf({
     files: () => settings().policies.files,
     enabled: () => settings().policies.enabled,
     plugins,
-    sourcesOf: inTree.ofPolicies,
+    sourceOf: inTree.ofPolicy,
   });
   const sampler = new ThresholdSampler({ host: usage.host, plugins, pacing, settings, clock });
   return { plugins, policyFiles, pacing, sampler };

@@ -13,8 +13,8 @@ import {
   createPolicyMetrics,
   HostNodeReadings,
   type Policy,
+  PolicySource,
   podUsageOf,
-  policySources,
 } from "../policy/index.ts";
 import type { CriRuntime } from "../runtime/index.ts";
 import { imagePath } from "./image-path.ts";
@@ -80,8 +80,8 @@ export interface InTreeEvictionAssembly {
 export interface InTreeEviction {
   /** The plugins that are enabled by name. */
   sources: EvictionSource[];
-  /** Returns a plugin for each policy. They share readings with the in-tree plugins. */
-  ofPolicies: (policies: readonly Policy[]) => EvictionSource[];
+  /** Returns a new plugin for a policy. It shares readings with the in-tree plugins. */
+  ofPolicy: (policy: Policy) => EvictionSource;
 }
 
 /** Builds the in-tree eviction plugins. Throws `invalid` for an unknown name. */
@@ -130,6 +130,6 @@ export function inTreeEviction({
   };
   return {
     sources: inTreeEvictionSources(eviction.inTreePlugins, parts, () => configuration().eviction),
-    ofPolicies: (policies) => policySources(policies, policyParts),
+    ofPolicy: (policy) => new PolicySource({ ...policyParts, policy }),
   };
 }

@@ -9,6 +9,7 @@ import { PolicyFiles } from "./policy-files.ts";
 let directory: string;
 let files: string[];
 let enabled: string[];
+let created: string[];
 let closed: string[];
 let plugins: EvictionPlugins;
 let policies: PolicyFiles;
@@ -24,6 +25,7 @@ function write(file: string, ...list: string[]): string {
 
 beforeEach(() => {
   enabled = ["*"];
+  created = [];
   closed = [];
   directory = mkdtempSync(join(tmpdir(), "nk-policies-"));
   const common = { clock: new FakeClock(), log: silentLogger };
@@ -38,11 +40,11 @@ beforeEach(() => {
     files: () => files,
     enabled: () => enabled,
     plugins,
-    sourcesOf: (list) =>
-      list.map(({ name }) => {
-        const source = { name: `policy-${name}`, close: () => void closed.push(source.name) };
-        return source as Partial<EvictionSource> as EvictionSource;
-      }),
+    sourceOf: ({ name }) => {
+      const source = { name: `policy-${name}`, close: () => void closed.push(source.name) };
+      created.push(source.name);
+      return source as Partial<EvictionSource> as EvictionSource;
+    },
     ...common,
   });
 });
@@ -98,6 +100,34 @@ it("reports two policies of one name, and of a file that is not there, and runs 
   expect(plugins.names).toEqual(["policy-one", "policy-two"]);
   expect(problem()).toMatch(/another file has a policy one/);
   expect(problem()).toMatch(/no such file/);
+});
+
+it("keeps the plugins of unchanged policies, also while another is refused", async () => {
+  files = [write("a.yaml", policy("one"), policy("bad", "node.cpu.usage > wrong"))];
+  for (let check = 0; check < 3; check++) await policies.check();
+  expect([created, closed]).toEqual([["policy-one"], []]);
+  files = [...files, write("b.yaml", policy("two"), policy("three"))];
+  enabled = ["*", "-three"];
+  await policies.check();
+  enabled = ["*"];
+  await policies.check();
+  write("b.yaml", policy("two"));
+  await policies.check();
+  expect(created).toEqual(["policy-one", "policy-two", "policy-three", "policy-two"]);
+  expect(closed).toEqual(["policy-two", "policy-three"]);
+  expect(plugins.names).toEqual(["policy-one", "policy-two"]);
+});
+
+it("retries while another plugin has the name of a policy", async () => {
+  const other = { name: "policy-one" } as EvictionSource;
+  plugins.replaceInTree([], [other]);
+  files = [write("a.yaml", policy("one"))];
+  await policies.check();
+  expect(problem()).toMatch(/another eviction plugin/);
+  plugins.replaceInTree(["policy-one"], []);
+  await policies.check();
+  expect(problem()).toBeUndefined();
+  expect(plugins.names).toEqual(["policy-one"]);
 });
 
 it("runs those that are enabled by name", async () => {

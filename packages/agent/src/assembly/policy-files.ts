@@ -20,8 +20,8 @@ export interface PolicyFilesOptions {
   /** Patterns of policies to run: "*", "name", "-name"; read again at each check. */
   enabled: () => readonly string[];
   plugins: Pick<EvictionPlugins, "replaceInTree">;
-  /** Returns a plugin for each policy. */
-  sourcesOf: (policies: readonly Policy[]) => EvictionSource[];
+  /** Returns a new plugin for a policy. */
+  sourceOf: (policy: Policy) => EvictionSource;
   clock: Clock;
   log: Logger;
 }
@@ -38,16 +38,19 @@ const FIRST_CHECK_MS = 5_000;
 const CHECK_INTERVAL_MS = 10_000;
 
 /**
- * Reloads policy files when they change, and replaces their eviction plugins. An invalid policy is refused with its
- * position, and the others run. If a file becomes invalid, its last valid policies continue to run.
+ * Reloads policy files when they change, and replaces their eviction plugins. Policies of unchanged files keep their
+ * plugins. An invalid policy is refused with its position, and the others run. If a file becomes invalid, its last valid
+ * policies continue to run.
  */
 export class PolicyFiles implements Runnable {
   readonly name = "eviction-policies";
   readonly #options: PolicyFilesOptions;
   readonly #checked = Promise.withResolvers<void>();
   #known = new Map<string, KnownFile>();
-  #names: string[] = [];
+  #running = new Map<Policy, EvictionSource>();
   #patterns = "";
+  /** Whether the last changes could not be applied, for example because another plugin has the name of a policy. */
+  #hasFailed = false;
   #problem: string | undefined = "the policies are not loaded yet";
 
   constructor(options: PolicyFilesOptions) {
@@ -84,7 +87,7 @@ export class PolicyFiles implements Runnable {
       [...known].some(([file, content]) => this.#known.get(file) !== content);
     this.#known = known;
     this.#patterns = patterns;
-    if (isChanged || this.#problem !== undefined) this.#apply(isChanged);
+    if (isChanged || this.#hasFailed) this.#apply(isChanged);
   }
 
   /** Fails while a policy is refused. */
@@ -94,7 +97,7 @@ export class PolicyFiles implements Runnable {
       kind: "ready",
       check: () =>
         this.#problem === undefined
-          ? { ok: true, message: counted(this.#names.length, "policy", "policies") }
+          ? { ok: true, message: counted(this.#running.size, "policy", "policies") }
           : { ok: false, message: this.#problem, errorId: PolicyRefused.id },
     };
   }
@@ -116,7 +119,7 @@ export class PolicyFiles implements Runnable {
   }
 
   #apply(isNews: boolean): void {
-    const { plugins, sourcesOf, log } = this.#options;
+    const { log } = this.#options;
     const problems = [...this.#known.values()].flatMap((file) => file.problems).map(describeProblem);
     const policies = new Map<string, Policy>();
     for (const [file, content] of this.#known) {
@@ -125,19 +128,33 @@ export class PolicyFiles implements Runnable {
         else policies.set(policy.name, policy);
       }
     }
+    this.#hasFailed = false;
     try {
-      const running = this.#enabled([...policies.keys()]);
-      const sources = sourcesOf(running.map((name) => policies.get(name)!));
-      plugins.replaceInTree(this.#names, sources);
-      this.#names = sources.map(({ name }) => name);
+      this.#replace(this.#enabled([...policies.keys()]).map((name) => policies.get(name)!));
     } catch (error) {
+      this.#hasFailed = true;
       problems.push(messageOf(error));
     }
     this.#problem = problems.length > 0 ? problems.join("; ").slice(0, 2_000) : undefined;
     if (!isNews) return;
     for (const problem of problems)
       log.error({ errorId: PolicyRefused.id, problem }, "eviction policy refused");
-    log.info({ loaded: [...policies.keys()], plugins: this.#names }, "eviction policies loaded");
+    const running = [...this.#running.values()].map(({ name }) => name);
+    log.info({ loaded: [...policies.keys()], plugins: running }, "eviction policies loaded");
+  }
+
+  // A plugin has the state of its threshold, such as pressure that lasts until the minimum is reclaimed.
+  #replace(policies: readonly Policy[]): void {
+    const { plugins, sourceOf } = this.#options;
+    const before = this.#running;
+    const running = new Map(policies.map((policy) => [policy, before.get(policy) ?? sourceOf(policy)]));
+    const removed = [...before].filter(([policy]) => !running.has(policy));
+    const added = [...running].filter(([policy]) => !before.has(policy));
+    plugins.replaceInTree(
+      removed.map(([, { name }]) => name),
+      added.map(([, source]) => source),
+    );
+    this.#running = running;
   }
 
   // Unknown names only cause a warning: a node may exclude a policy that a file no longer has.

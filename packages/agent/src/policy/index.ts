@@ -9,7 +9,7 @@ export { loadPolicies } from "./load-policies.ts";
 export type { Policy } from "./policy.ts";
 export { createPolicyMetrics, type PolicyMetrics } from "./policy-metrics.ts";
 export { describeProblem, type LoadedPolicies, type PolicyProblem } from "./policy-problem.ts";
-export { type PolicyParts, policySources } from "./policy-source.ts";
+export { PolicySource } from "./policy-source.ts";
 export type { Scene } from "./scene.ts";
 export { readSceneFile, type SceneFile, sceneOfFile } from "./scene-file.ts";
 export { sceneOfRecord } from "./scene-of-record.ts";

@@ -2,22 +2,12 @@ import { codeOf } from "@nodekeeper/core/lib";
 import { describe, expect, it } from "vitest";
 import { never, testPod, topQuestion } from "../intree/eviction/testing/parts.ts";
 import type { NodeSnapshot } from "./node-snapshot.ts";
-import { policySources } from "./policy-source.ts";
 import { belowMinimum, Gi, Mi, policyOf, snapshotAt, TestNode } from "./testing/policies.ts";
 
 const lowMemory = `${belowMinimum}
 gracePeriod: 30s
 condition: { name: MemoryPressure, effects: [NoSchedule] }
 rank: [-pod.priority]`;
-
-it("each policy is a plugin, and no two have one name", () => {
-  const node = new TestNode();
-  const policies = ["a", "b"].map((name) => policyOf(`name: ${name}\ntype: soft\nwhen: true\nrank: [1]`));
-  expect(policySources(policies, node.parts).map(({ name }) => name)).toEqual(["policy-a", "policy-b"]);
-  expect(() => policySources([...policies, policies[0]!], node.parts)).toThrow(
-    'two policies have the name "a"',
-  );
-});
 
 describe("the threshold", () => {
   it("is met below it, and returns all that a round needs", async () => {
@@ -56,11 +46,19 @@ describe("the threshold", () => {
     await source.thresholdMet([], never);
     expect(await series()).toEqual(['nodekeeper_intree_policy_met{policy="low"} 1']);
     const reading = source.thresholdMet([], never);
-    source.close();
+    source.close(false);
     node.setAvailable(undefined);
     await expect(reading).rejects.toThrow("node.memory.available");
     await expect(source.thresholdMet([], never)).rejects.toThrow("node.memory.available");
     expect(await series()).toEqual([]);
+  });
+
+  it("keeps the series of its successor", async () => {
+    const node = new TestNode();
+    const [source, successor] = [node.source(policyOf(lowMemory)), node.source(policyOf(lowMemory))];
+    await successor.thresholdMet([], never);
+    source.close(true);
+    expect(await node.registry.metrics()).toContain('nodekeeper_intree_policy_met{policy="low"} 0');
   });
 
   it("`when` decides where it is there", async () => {

@@ -6,8 +6,8 @@ import {
   type TopAnswer,
   type TopQuestion,
 } from "@nodekeeper/api/decide";
-import { PolicyCannotJudge, PolicyRefused } from "@nodekeeper/api/errors";
-import { type Clock, checkPluginName, type Logger, type NodekeeperError, quote } from "@nodekeeper/core/lib";
+import { PolicyCannotJudge } from "@nodekeeper/api/errors";
+import { type Clock, checkPluginName, type Logger, type NodekeeperError } from "@nodekeeper/core/lib";
 import { type EvictionSource, noPods, type ObservedPod } from "../eviction/index.ts";
 import type { HostSample } from "../host/index.ts";
 import { sampledNode, sampledParts } from "./host-node-readings.ts";
@@ -64,8 +64,10 @@ export class PolicySource implements EvictionSource {
     };
   }
 
-  close(): void {
+  /** A successor has the same series. */
+  close(hasSuccessor: boolean): void {
     this.#isClosed = true;
+    if (hasSuccessor) return;
     const { policy, metrics } = this.#options;
     metrics.met.remove({ policy: policy.name });
     for (const problem of policyProblems) metrics.problems.remove({ policy: policy.name, problem });
@@ -177,21 +179,4 @@ function answerOf(policy: Policy, { state, observed, threshold }: Verdict): Thre
 
 function conditionOf({ condition }: Policy, met: boolean): ConditionAnswer | null {
   return condition && { ...condition, effects: [...condition.effects], met };
-}
-
-/** Dependencies shared by the plugins of all policies. */
-export type PolicyParts = Omit<PolicySourceOptions, "policy">;
-
-/**
- * Creates a plugin for each policy of any number of files. Throws `invalid` if two policies have the same name.
- */
-export function policySources(policies: readonly Policy[], parts: PolicyParts): EvictionSource[] {
-  const names = new Set<string>();
-  return policies.map((policy) => {
-    if (names.has(policy.name)) {
-      throw new PolicyRefused({ problem: `two policies have the name ${quote(policy.name)}` });
-    }
-    names.add(policy.name);
-    return new PolicySource({ ...parts, policy });
-  });
 }

@@ -441,7 +441,7 @@ describe("a round", () => {
           calls.push(version);
           return { pods: [], gracePeriodSeconds: null };
         },
-        close: () => void calls.push(`${version} closed`),
+        close: (hasSuccessor) => void calls.push(`${version} ${hasSuccessor ? "replaced" : "removed"}`),
       });
     const askTopOfPolicy = (round: PluginRound) =>
       round.askTop(offer, [{ ...question, plugin: "policy" }], signal);
@@ -452,9 +452,13 @@ describe("a round", () => {
       await askTopOfPolicy(round);
       expect(calls).toEqual(["first"]);
     }
-    expect(calls).toEqual(["first", "first closed"]);
-    using next = plugins.startRound(settings());
-    await askTopOfPolicy(next);
-    expect(calls.at(-1)).toBe("second");
+    expect(calls).toEqual(["first", "first replaced"]);
+    {
+      using next = plugins.startRound(settings());
+      await askTopOfPolicy(next);
+      expect(calls.at(-1)).toBe("second");
+    }
+    plugins.replaceInTree(["policy"], []);
+    expect(calls.at(-1)).toBe("second removed");
   });
 });

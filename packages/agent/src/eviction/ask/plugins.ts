@@ -265,7 +265,7 @@ export class EvictionPlugins implements PluginHandler {
   }
 
   #closeReplaced(): void {
-    for (const plugin of this.#replaced.splice(0)) plugin.calls.close();
+    for (const { name, calls } of this.#replaced.splice(0)) calls.close(this.inTreeNames.has(name));
   }
 
   #left(name: string): void {

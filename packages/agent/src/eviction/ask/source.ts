@@ -26,9 +26,11 @@ export interface EvictionSource {
    */
   crossed?(sample: HostSample): readonly string[];
   /**
-   * Removes the plugin's metric series. Called when the plugin is removed, for example because its policy file changed.
+   * Removes the plugin's metric series. Called when the plugin is removed or replaced, for example because its policy
+   * file changed.
+   * @param hasSuccessor whether a plugin of the same name replaces it, which continues its series
    */
-  close?(): void;
+  close?(hasSuccessor: boolean): void;
 }
 
 /** The calls to a plugin, in-tree or behind a socket. */
@@ -48,7 +50,8 @@ export interface EvictionPluginCalls {
    * the call.
    */
   waitForRequest?(signal: AbortSignal): Promise<string>;
-  close(): void;
+  /** As in `EvictionSource`. Closes the channel of a plugin behind a socket. */
+  close(hasSuccessor?: boolean): void;
 }
 
 /** The calls to an in-tree plugin. */
@@ -59,6 +62,6 @@ export function inTreeCalls(source: EvictionSource): EvictionPluginCalls {
     getTopEvictionPods: (offer, question, signal) =>
       source.getTopEvictionPods(offer.podsFor(question), question, signal),
     ...(source.crossed ? { crossed: (sample) => source.crossed!(sample) } : {}),
-    close: () => source.close?.(),
+    close: (hasSuccessor = false) => source.close?.(hasSuccessor),
   };
 }

@@ -5,7 +5,7 @@ import type { NodeReadings, NodeSnapshot, Part } from "../node-snapshot.ts";
 import type { Policy } from "../policy.ts";
 import { createPolicyMetrics } from "../policy-metrics.ts";
 import { describeProblem } from "../policy-problem.ts";
-import { type PolicyParts, PolicySource, type PolicySourceOptions } from "../policy-source.ts";
+import { PolicySource, type PolicySourceOptions } from "../policy-source.ts";
 import { readPolicies } from "../read-policies.ts";
 
 export const Mi = 2 ** 20;
@@ -77,7 +77,7 @@ export class TestNode implements NodeReadings {
     return new PolicySource({ ...this.parts, policy, ...others });
   }
 
-  get parts(): PolicyParts {
+  get parts(): Omit<PolicySourceOptions, "policy"> {
     const log = (level: string) => (fields: Record<string, unknown>, message: string) =>
       void this.logged.push({ level, message, fields });
     return {
