@@ -2,24 +2,16 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { defaultInTreeEvictionSettings } from "../../assembly/testing/defaults.ts";
 import { inTreeSource } from "./in-tree-plugin.ts";
-import {
-  CpuHistory,
-  type CpuSample,
-  evaluateCpu,
-  type SystemCpuSettings,
-  systemCpuPressure,
-} from "./system-cpu.ts";
+import { type CpuSample, evaluateCpu, type SystemCpuSettings, systemCpuPressure } from "./system-cpu.ts";
 import { never, TestMachine, testPod, topQuestion } from "./testing/parts.ts";
 
 const { systemCpu: defaults } = defaultInTreeEvictionSettings;
 
 function judge(looks: readonly CpuSample[], settings: Partial<SystemCpuSettings> = {}) {
-  const all = { ...defaults, ...settings };
-  const history = new CpuHistory();
-  for (const look of looks) history.add(look, all.looks);
-  return evaluateCpu(history, all);
+  return evaluateCpu(looks, { ...defaults, ...settings });
 }
-const times = (count: number, usage: number, load: number) => Array<CpuSample>(count).fill({ usage, load });
+const times = (count: number, usage: number, load: number) =>
+  Array<CpuSample>(count).fill({ usage, load, at: 0 });
 
 it.each([
   ["busy CPUs", times(8, 0.9, 0), {}, { scope: "usage", isHard: true, observed: 0.9, threshold: 0.8 }],
@@ -49,10 +41,15 @@ it("a machine that gets busier never gets a milder verdict", () => {
   const look = fc.record({
     usage: fc.float({ min: 0, max: 1, noNaN: true }),
     load: fc.integer({ min: 0, max: 5 }),
+    at: fc.constant(0),
   });
   fc.assert(
     fc.property(fc.array(look, { maxLength: 20 }), (looks) => {
-      const busier = looks.map(({ usage, load }) => ({ usage: Math.min(1, usage * 1.2), load: load + 1 }));
+      const busier = looks.map(({ usage, load, at }) => ({
+        usage: Math.min(1, usage * 1.2),
+        load: load + 1,
+        at,
+      }));
       expect(rank(judge(busier))).toBeGreaterThanOrEqual(rank(judge(looks)));
     }),
   );
@@ -126,6 +123,41 @@ it("counts no look of rounds out of turn", async () => {
     expect((await plugin.thresholdMet(pods, never)).metType).toBe("none");
     await machine.clock.step(1_000);
   }
+});
+
+it("finds no pressure in a round without a sample, however many rounds were busy before", async () => {
+  const { machine, rounds, top } = setup(0.95);
+  expect((await rounds(9)).metType).toBe("hard");
+  machine.cpu = undefined;
+  await machine.clock.step(5_000);
+  expect(await rounds(1)).toMatchObject({ metType: "none", observedValue: null, condition: null });
+  // Nor does a round out of turn.
+  await machine.clock.step(1_000);
+  expect((await rounds(1)).metType).toBe("none");
+  expect(await top()).toEqual([]);
+  machine.cpu = { share: 0.95, cpus: 8 };
+  await machine.clock.step(5_000);
+  expect((await rounds(1)).metType).toBe("hard");
+});
+
+it("ignores samples from before a pause of rounds", async () => {
+  const { machine, rounds } = setup(0.95);
+  expect((await rounds(10)).metType).toBe("hard");
+  await machine.clock.step(3_600_000);
+  machine.cpu = { share: 0.1, cpus: 8 };
+  expect(await rounds(1)).toMatchObject({ metType: "none", observedValue: 0.1 });
+});
+
+it("counts no more samples than a reload configures", async () => {
+  const changes: Partial<SystemCpuSettings> = {};
+  const { machine, rounds } = setup(0.95, changes);
+  await rounds(3);
+  machine.cpu = { share: 0.1, cpus: 8 };
+  await machine.clock.step(5_000);
+  await rounds(2);
+  changes.looks = 2;
+  await machine.clock.step(1_000);
+  expect((await rounds(1)).metType).toBe("none");
 });
 
 it("finds no pressure on a machine without readings", async () => {

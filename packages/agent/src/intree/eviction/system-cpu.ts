@@ -10,26 +10,12 @@ export type SystemCpuSettings = EvictionSettings["systemCpu"];
 export interface CpuSample {
   usage: number;
   load: number;
+  /** Monotonic milliseconds. */
+  at: number;
 }
 
-/** The most recent samples. */
-export class CpuHistory {
-  #looks: CpuSample[] = [];
-
-  /** @param most number of samples to keep */
-  add(look: CpuSample, most: number): void {
-    this.#looks = [...this.#looks, look].slice(-most);
-  }
-
-  /** Returns the number of samples above a threshold. */
-  countAbove(figure: keyof CpuSample, bound: number): number {
-    return this.#looks.filter((look) => look[figure] > bound).length;
-  }
-
-  get last(): CpuSample | undefined {
-    return this.#looks.at(-1);
-  }
-}
+// Tolerance for missing samples and delayed rounds: samples older than this multiple of their periods are dropped.
+const MAX_AGE_SHARE = 1.5;
 
 /** CPU pressure, with the last value and the threshold that it exceeds. */
 export interface CpuVerdict {
@@ -40,9 +26,12 @@ export interface CpuVerdict {
 }
 
 /**
- * Evaluates the samples: hard before soft, load before usage. Samples missing after the start count as not exceeding.
+ * Evaluates the last `looks` samples: hard before soft, load before usage. Missing samples count as not exceeding.
  */
-export function evaluateCpu(history: CpuHistory, settings: SystemCpuSettings): CpuVerdict | undefined {
+export function evaluateCpu(
+  samples: readonly CpuSample[],
+  settings: SystemCpuSettings,
+): CpuVerdict | undefined {
   const { loadUpper, loadLower, usageUpper, usageLower, looks, metShare } = settings;
   const bounds = [
     { scope: "load", isHard: true, threshold: loadUpper },
@@ -50,9 +39,11 @@ export function evaluateCpu(history: CpuHistory, settings: SystemCpuSettings): C
     { scope: "load", isHard: false, threshold: loadLower },
     { scope: "usage", isHard: false, threshold: usageLower },
   ] as const;
+  const last = samples.slice(-looks);
   for (const { scope, isHard, threshold } of bounds) {
-    if (threshold <= 0 || history.countAbove(scope, threshold) / looks < metShare) continue;
-    return { scope, isHard, threshold, observed: history.last?.[scope] ?? threshold };
+    const above = last.filter((sample) => sample[scope] > threshold).length;
+    if (threshold <= 0 || above / looks < metShare) continue;
+    return { scope, isHard, threshold, observed: last.at(-1)?.[scope] ?? threshold };
   }
   return undefined;
 }
@@ -69,14 +60,24 @@ export const systemCpuPressure: InTreePlugin<SystemCpuSettings> = {
   name: "system-cpu-pressure-eviction-plugin",
   onByDefault: false,
   pressure(context) {
-    const { readings, settings, valueIn } = context;
-    const history = new CpuHistory();
+    const { readings, settings, valueIn, clock, roundPeriodMs } = context;
+    let samples: readonly CpuSample[] = [];
+    /** Whether the last regular round took a sample. */
+    let isSampled = false;
     const rounds = new RegularRounds(context);
     return {
       async observe(_pods, signal) {
-        if (rounds.take()) await addSample(history, context, signal);
-        const verdict = evaluateCpu(history, settings());
-        if (!verdict) return { values: lastSample(history, settings()) };
+        if (rounds.take()) {
+          isSampled = false;
+          const sample = await readSample(context, signal);
+          isSampled = sample !== undefined;
+          const since = clock.monotonic() - settings().looks * roundPeriodMs() * MAX_AGE_SHARE;
+          if (sample) samples = [...samples.filter(({ at }) => at >= since), sample].slice(-settings().looks);
+        }
+        // Earlier samples evict no pod while the reading is missing.
+        if (!isSampled) return {};
+        const verdict = evaluateCpu(samples, settings());
+        if (!verdict) return { values: valuesOf(samples.at(-1), settings()) };
         const { scope, threshold, observed, isHard } = verdict;
         return {
           values: { scope, thresholdValue: threshold, observedValue: observed },
@@ -104,8 +105,8 @@ export const systemCpuPressure: InTreePlugin<SystemCpuSettings> = {
 };
 
 // Returns the last sample and the threshold that is checked. Pressure requires that most samples exceed it.
-function lastSample(
-  { last }: CpuHistory,
+function valuesOf(
+  last: CpuSample | undefined,
   { usageUpper, loadUpper }: SystemCpuSettings,
 ): ThresholdValues | undefined {
   if (!last) return undefined;
@@ -114,11 +115,11 @@ function lastSample(
   return { scope: "load", thresholdValue: loadUpper, observedValue: last.load };
 }
 
-async function addSample(
-  history: CpuHistory,
-  { readings, settings, valueIn }: PluginContext<SystemCpuSettings>,
+// Returns undefined if a reading is missing.
+async function readSample(
+  { readings, valueIn, clock }: PluginContext<SystemCpuSettings>,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<CpuSample | undefined> {
   const [cpu, load] = await Promise.all([
     readings.cpu(signal),
     readings.loadAverage(signal),
@@ -128,6 +129,6 @@ async function addSample(
   // The first reading has no CPU usage yet. This is not an error.
   const use = cpu.state === "missing" ? undefined : valueIn("cpu", cpu);
   const tasks = valueIn("loadAverage", load);
-  if (!use || tasks === undefined) return;
-  history.add({ usage: use.share, load: tasks / use.cpus }, settings().looks);
+  if (!use || tasks === undefined) return undefined;
+  return { usage: use.share, load: tasks / use.cpus, at: clock.monotonic() };
 }
