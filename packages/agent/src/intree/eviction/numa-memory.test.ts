@@ -250,6 +250,26 @@ describe("the plugin", () => {
     expect((await plugin.thresholdMet(shared, never)).metType).toBe("hard");
   });
 
+  it("in a round out of turn reports no pressure of a node that has recovered, and keeps its count", async () => {
+    const { machine, plugin, look } = setup();
+    const shared = [pods[2]!];
+    const early = async (freeBytes: number, offered = pods) => {
+      await machine.clock.step(100);
+      machine.nodes = [node(0, freeBytes)];
+      return await plugin.thresholdMet(offered, never);
+    };
+    machine.nodes = [node(0, Gi / 2)];
+    expect((await look()).metType).toBe("hard");
+    expect(await early(60 * Gi)).toMatchObject({ metType: "none", observedValue: 60 * Gi });
+    // Danger again, which only a regular round counts.
+    expect((await early(Gi / 2)).metType).toBe("hard");
+    expect((await early(Gi / 2, shared)).metType).toBe("none");
+    expect((await early(3.5 * Gi)).metType).toBe("hard");
+    machine.nodes = [node(0, Gi / 2)];
+    await look();
+    expect((await early(Gi / 2, shared)).metType).toBe("hard");
+  });
+
   it("counts one look once, however often it is handed out", async () => {
     const { machine, plugin, look } = setup();
     machine.nodes = [node(0, 3.5 * Gi)];

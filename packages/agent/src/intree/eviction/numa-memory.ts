@@ -87,6 +87,23 @@ export function judgeNode(
   return { count: Math.min(Math.max(0, before - 1), reclaimedCounts), severity: "none" };
 }
 
+/**
+ * Evaluates a sample of a round out of turn. It is not counted: it detects free memory below the min watermark, and the
+ * end of pressure.
+ */
+function judgeEarly(
+  last: NodeVerdict,
+  freeBytes: number,
+  watermarks: Watermarks,
+  settings: NumaMemorySettings,
+): NodeVerdict {
+  const { minBytes, lowBytes } = watermarks;
+  if (freeBytes >= Math.max(minBytes, lowBytes)) return { ...last, severity: "none" };
+  if (last.severity !== "none" || freeBytes >= minBytes) return last;
+  const { count, severity } = judgeNode(0, freeBytes, watermarks, settings);
+  return { count: Math.max(last.count, count), severity };
+}
+
 const SCOPE = "NumaMemory";
 const NODES_SAMPLE_MS = 1_000;
 const STILL_SHARE = 0.002;
@@ -200,18 +217,16 @@ class NumaMemoryRule implements PressureRule<NumaPressure> {
 
   #judge(nodes: readonly NodeMemory[]): void {
     const settings = this.#context.settings();
-    // A sample of a round out of turn only detects free memory below the min watermark. It is not counted.
     const isEarly = !this.#rounds.take();
     const last = new Map(this.#pressed.map(({ node, severity }) => [node.id, severity]));
     const counts = new Map<number, number>();
     const pressed: PressedNode[] = [];
     for (const node of nodes) {
       const watermarks = watermarksOf(node, settings);
-      const before = this.#counts.get(node.id) ?? 0;
-      const { count, severity } =
-        isEarly && (last.has(node.id) || node.freeBytes >= watermarks.minBytes)
-          ? { count: before, severity: last.get(node.id) ?? "none" }
-          : judgeNode(before, node.freeBytes, watermarks, settings);
+      const before = { count: this.#counts.get(node.id) ?? 0, severity: last.get(node.id) ?? "none" };
+      const { count, severity } = isEarly
+        ? judgeEarly(before, node.freeBytes, watermarks, settings)
+        : judgeNode(before.count, node.freeBytes, watermarks, settings);
       counts.set(node.id, count);
       if (severity === "none") continue;
       pressed.push({ node, severity, lowBytes: Math.max(watermarks.lowBytes, watermarks.minBytes) });
