@@ -133,7 +133,7 @@ export class Host {
 
   #setStalls(percent: number): void {
     this.#set("% of the time stalls on memory", this.stalls, percent);
-    // The machine stalls at least as much as its workload.
+    // Here the machine stalls as much as its workload.
     writeFileSync(join(this.#root, "proc/pressure/memory"), pressureText(percent));
   }
 

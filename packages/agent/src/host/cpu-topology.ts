@@ -7,8 +7,8 @@ export interface LogicalCpu {
   id: number;
   /** Physical package ID; absent if the machine does not report it. */
   socket?: number;
-  /** Core ID, unique within the socket. */
-  core?: number;
+  /** Online CPUs of the same core, including this one; absent if the machine does not report them. */
+  threads?: readonly number[];
 }
 
 /** CPUs that share one L3 cache. */
@@ -29,7 +29,7 @@ export async function readOnlineCpus(probe: Probe): Promise<number[] | undefined
   return count === undefined ? undefined : Array.from({ length: count }, (_, id) => id);
 }
 
-/** Reads the online CPUs with their sockets and cores. Undefined if neither sysfs nor /proc/cpuinfo lists any. */
+/** Reads the online CPUs with their sockets and the threads of their cores. Undefined if neither sysfs nor /proc/cpuinfo lists any. */
 export async function readCpuTopology(probe: Probe): Promise<LogicalCpu[] | undefined> {
   const online = await readOnlineCpus(probe);
   return online && (await Promise.all(online.map((id) => readCpu(probe, id))));
@@ -37,15 +37,16 @@ export async function readCpuTopology(probe: Probe): Promise<LogicalCpu[] | unde
 
 async function readCpu(probe: Probe, id: number): Promise<LogicalCpu> {
   const topology = `${CPU_ROOT}/cpu${id}/topology`;
-  const [socket, core] = await Promise.all([
+  const [socket, threads] = await Promise.all([
     probe.integer(`${topology}/physical_package_id`),
-    probe.integer(`${topology}/core_id`),
+    // core_id is unique only within a die (x86) or a cluster (arm64).
+    probe.cpuList(`${topology}/thread_siblings_list`),
   ]);
   // arm64 virtual machines without a topology table report -1.
   return {
     id,
     ...(socket !== undefined && socket >= 0 ? { socket } : {}),
-    ...(core !== undefined && core >= 0 ? { core } : {}),
+    ...(threads ? { threads } : {}),
   };
 }
 

@@ -70,11 +70,17 @@ it("the use of CPUs needs two readings, and is of the time between them", async 
       clock,
       maxAgeMs: () => 1_000,
     });
-    expect((await readings.cpu(never)).state).toBe("missing");
+    expect(await readings.cpu(never)).toMatchObject({
+      message: "CPU usage needs two readings; this is the first",
+    });
     await clock.step(5_000);
     const cpus = Array.from({ length: 8 }, (_, cpu) => `cpu${cpu} 0 0 0 0`).join("\n");
     await writeFile(join(root, "proc/stat"), `cpu  2000 100 500 11000 300 0 60 40 20 0\n${cpus}\n`);
     expect(readingValue(await readings.cpu(never))).toEqual({ share: 0.25, cpus: 8 });
+    await clock.step(5_000);
+    expect(await readings.cpu(never)).toMatchObject({
+      message: "the CPU counters decreased or did not advance since the last reading",
+    });
     expect(readingValue(await readings.memory(never))?.watermarkScaleFactor).toBe(10);
     expect((await readings.filesystem("/proc", never)).state).toBe("read");
     expect(readingValue(await readings.pressure("io", never))?.some.avg10).toBe(3.1);

@@ -84,7 +84,10 @@ export class HostReadings {
     this.#cpuBefore = reading.value;
     const use = before && cpuUseBetween(before, reading.value);
     if (use) return { ...reading, value: use };
-    return { state: "missing", at: reading.at, message: "CPU usage needs two readings, there is one so far" };
+    const message = before
+      ? "the CPU counters decreased or did not advance since the last reading"
+      : "CPU usage needs two readings; this is the first";
+    return { state: "missing", at: reading.at, message };
   }
 
   /** @param isRefreshed whether `refresh` expires the reading */

@@ -23,11 +23,11 @@ async function hostOf(tree: MachineTree): Promise<{ host: Host; root: string }> 
 const empty: MachineTree = { files: {}, links: {} };
 
 describe("a machine of two sockets", () => {
-  it("reads CPUs, sockets and cores, without the offline ones", async () => {
+  it("reads CPUs, sockets and threads, without the offline ones", async () => {
     const { host } = await hostOf(machineTree(twoSockets));
     const topology = readingValue(await host.cpuTopology());
     expect(topology).toHaveLength(14);
-    expect(topology?.[5]).toEqual({ id: 5, socket: 1, core: 1 });
+    expect(topology?.[5]).toEqual({ id: 5, socket: 1, threads: [5, 13] });
   });
 
   it("reads NUMA nodes, also the one without memory", async () => {
@@ -170,7 +170,7 @@ describe("what can't be read", () => {
 
   it("is named among the problems when the rest was read", async () => {
     const tree = machineTree(twoSockets);
-    tree.files["/sys/devices/system/cpu/cpu3/topology/core_id"] = "three\n";
+    tree.files["/sys/devices/system/cpu/cpu3/topology/thread_siblings_list"] = "three\n";
     const { host } = await hostOf(tree);
     const reading = await host.cpuTopology();
     expect(reading).toMatchObject({ state: "read", problems: [{ code: "corrupt" }] });

@@ -33,7 +33,7 @@ export function readingValues(plugin: string, log: Logger, { missingReadings }: 
     if (missing.has(name)) return undefined;
     missing.add(name);
     const fields = { errorId: ReadingMissing.id, plugin, reading: name, problem: readingProblem(reading) };
-    log.warn(fields, "reading of eviction plugin missing, it evicts no pod without it");
+    log.warn(fields, "reading is missing, the eviction plugin selects no pods until it is available");
     return undefined;
   };
 }

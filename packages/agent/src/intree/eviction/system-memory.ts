@@ -130,7 +130,8 @@ class SystemMemoryRule implements PressureRule<Severity> {
     const { clock } = this.#context;
     const settings = this.#context.settings();
     const memory = sample.memory();
-    // The machine stalls at least as much as its workload, so below this value the workload need not be checked.
+    // Only a hint: PSI weights CPUs by their busy time, so a workload may stall more than the machine. Regular rounds
+    // check the workload itself.
     const stalls = sample.pressure("memory")?.some.avg10 ?? 0;
     const pressedMs = this.#pressedSince === undefined ? 0 : clock.monotonic() - this.#pressedSince;
     const crossed: string[] = [];

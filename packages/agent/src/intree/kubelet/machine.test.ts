@@ -43,17 +43,16 @@ describe("machineOf", () => {
     ]);
   });
 
-  it("pairs the threads of a core, of which there are two; cores have the same numbers on each socket", () => {
+  it("pairs the threads of cores that have two", () => {
     const nodes = [
       { id: 0, cpus: [0, 1, 4, 5] },
-      { id: 1, cpus: [2, 3, 6] },
+      { id: 1, cpus: [2, 3, 6, 7, 8, 9] },
     ];
-    const at = (id: number, socket: number, core?: number) => ({
+    const cpus = [[0, 4], [1, 5], [2], undefined, [0, 4], [1, 5], [6, 7, 8, 9]].map((threads, id) => ({
       id,
-      socket,
-      ...(core === undefined ? {} : { core }),
-    });
-    const cpus = [at(0, 0, 0), at(1, 0, 1), at(2, 1, 0), at(3, 1), at(4, 0, 0), at(5, 0, 1), at(6, 1)];
+      socket: 0,
+      ...(threads ? { threads } : {}),
+    }));
     expect(machineOf(nodes, cpus).map(({ threadSiblings }) => threadSiblings)).toEqual([
       [
         [0, 4],

@@ -24,14 +24,14 @@ export function machineOf(
   caches: readonly CacheGroup[] = [],
 ): Machine {
   const sockets = new Map(cpus.map(({ id, socket }) => [id, socket]));
-  const threads = threadPairs(cpus);
+  const threads = new Map(cpus.map(({ id, threads }) => [id, threads]));
   return nodes
     .map((node) => {
       const [first] = node.cpus;
       if (first === undefined) return node;
       const threadSiblings = node.cpus.flatMap((cpu) => {
-        const sibling = threads.get(cpu);
-        return sibling === undefined ? [] : [[cpu, sibling] as const];
+        const [sibling, third] = threads.get(cpu)?.filter((thread) => thread !== cpu) ?? [];
+        return sibling === undefined || third !== undefined ? [] : [[cpu, sibling] as const];
       });
       // A cache that spans nodes can't be placed below one of them.
       const cacheGroups = caches.filter(({ cpus }) => cpus.every((cpu) => node.cpus.includes(cpu)));
@@ -43,21 +43,6 @@ export function machineOf(
       };
     })
     .sort((a, b) => a.id - b.id);
-}
-
-/** Returns the other thread of each CPU whose core has exactly two. */
-function threadPairs(cpus: readonly LogicalCpu[]): ReadonlyMap<number, number> {
-  const placed = cpus.filter(({ socket, core }) => socket !== undefined && core !== undefined);
-  const cores = Map.groupBy(placed, ({ socket, core }) => `${socket}/${core}`);
-  const pairs = [...cores.values()].flatMap((threads) => {
-    const [one, other, third] = threads.map(({ id }) => id);
-    if (one === undefined || other === undefined || third !== undefined) return [];
-    return [
-      [one, other],
-      [other, one],
-    ] as const;
-  });
-  return new Map(pairs);
 }
 
 /** Reads the machine repeatedly. NUMA nodes and sockets are read again only after hotplug of CPUs or memory. */

@@ -69,8 +69,10 @@ export class PodResources {
 }
 
 /**
- * Returns the devices of ResourceClaims used by the kubelet's running pods, as `<driver>/<pool>/<device>`. Throws
- * `unsupported` if the kubelet does not name them (before Kubernetes 1.31), `unavailable` if it can't be reached.
+ * Returns the devices of ResourceClaims used by the kubelet's running pods, as `<driver>/<pool>/<device>`. Empty if the
+ * kubelet does not report claims, the default before Kubernetes 1.34: an empty set does not mean that no device is in
+ * use. Throws `unsupported` if the kubelet does not name the devices (before Kubernetes 1.31), `unavailable` if it can't
+ * be reached.
  * @param path as in `PodResources`
  */
 export async function devicesInUse(path: string, signal: AbortSignal): Promise<Set<string>> {

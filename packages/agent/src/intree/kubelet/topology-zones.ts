@@ -106,7 +106,7 @@ function enterCpus(
   const groups = enterCacheGroups(machine, nodes);
   const nodeOf = new Map(machine.flatMap(({ id, cpus }) => cpus.map((cpu) => [cpu, nodes.get(id)!])));
   const place = (cpus: readonly number[], onCpu: (ledger: ZoneLedger) => void) => {
-    // A sidecar and later containers may share a CPU.
+    // Each CPU counts once per pod. The static policy never reuses a sidecar's CPUs.
     for (const cpu of new Set(cpus)) {
       const ledger = nodeOf.get(cpu);
       const group = groups.get(cpu);
