@@ -96,6 +96,24 @@ describe("pods", () => {
     runtime.removePod("db");
     await until("the removal", () => lines.some((line) => / db .*Removed/.test(line)));
   });
+
+  it("watched, finds a change after more events of other pods than one response searches", async () => {
+    const { namespace } = runtime.pods.get("web")!;
+    const selector = { namespace, name: "web" };
+    const { lines } = running((write, signal) =>
+      podsCommand(
+        agent(),
+        { format: "table", isWatched: true, selector },
+        { output: terminal(write), clock: systemClock, signal },
+      ),
+    );
+    await until("the pod", () => lines.length >= 2);
+    for (let id = 0; id < 20_500; id++) runtime.set("db", `db${id}`, "running");
+    const started = async () => (await cli("pods", "db")).includes("20500/20500");
+    await until("more events than one response searches", started);
+    runtime.set("web", "app", "running");
+    await until("the change", () => lines.some((line) => / web .*Running/.test(line)));
+  });
 });
 
 describe("events", () => {

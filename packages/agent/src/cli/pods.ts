@@ -58,7 +58,7 @@ async function watchPods(
   { format, selector }: PodsOptions,
   run: CommandRun,
 ): Promise<void> {
-  const { output, clock } = run;
+  const { output, clock, signal } = run;
   let known = new Map<string, { pod: PodStatus; key: string }>();
   let cursor: string | undefined;
   let isFirst = true;
@@ -70,12 +70,17 @@ async function watchPods(
       isFirst = false;
     }
   };
-  const poll = async () => {
-    // Without an event, no pod has changed.
-    if (cursor !== undefined) {
-      const { items } = await agent.get("events", { ...selector, cursor, limit: 1 });
-      if (items.length === 0) return;
+  /** Returns whether the selected pods may have changed. One response searches only part of the event log. */
+  const mayHaveChanged = async () => {
+    for (let isEnd = false; cursor !== undefined && !isEnd && !signal.aborted; ) {
+      const page: ApiAnswers["events"] = await agent.get("events", { ...selector, cursor, limit: 1 });
+      if (page.items.length > 0) return true;
+      ({ cursor, end: isEnd } = page);
     }
+    return cursor === undefined;
+  };
+  const poll = async () => {
+    if (!(await mayHaveChanged())) return;
     const page = await readPods(agent, selector);
     const now = new Map(page.items.map((pod) => [pod.uid, { pod, key: keyOf(pod) }]));
     const removed = [...known.values()].filter(({ pod }) => !now.has(pod.uid));
