@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { silentLogger, systemClock } from "@nodekeeper/core/lib";
 import { until } from "@nodekeeper/testing/until";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { apiRoute } from "../server/index.ts";
 import { type ServedRoutes, serveRoutes } from "../server/testing/serve-routes.ts";
 import { Marks, StateDatabase } from "../state/index.ts";
@@ -17,13 +17,20 @@ let database: StateDatabase;
 let marks: Marks;
 let server: ServedRoutes;
 
-beforeEach(async () => {
-  directory = mkdtempSync(join(tmpdir(), "nk-timeline-"));
+function open(): void {
   database = StateDatabase.open({ directory, clock: systemClock, log: silentLogger });
   marks = new Marks(database, systemClock, silentLogger);
-  server = await serveRoutes([apiRoute("marks", (query) => marks.page(query))]);
+}
+
+const serve = (address?: string) => serveRoutes([apiRoute("marks", (query) => marks.page(query))], address);
+
+beforeEach(async () => {
+  directory = mkdtempSync(join(tmpdir(), "nk-timeline-"));
+  open();
+  server = await serve();
 });
 afterEach(async () => {
+  vi.restoreAllMocks();
   await server.stop();
   database.close();
   rmSync(directory, { recursive: true });
@@ -56,26 +63,53 @@ it("prints what happened, over all pages, without what could change the terminal
   expect((await cli("--since", "yesterday")).status).toBe(2);
 });
 
-it("followed, prints each new one once", async () => {
+/** Starts `timeline --follow`. `titles` returns what it has printed. */
+function following() {
   const controller = new AbortController();
   let text = "";
   const write = (more: string) => {
     text += more;
   };
-  using agent = httpConnection({ address: server.address, name: "agent", advice: "" });
+  const agent = httpConnection({ address: server.address, name: "agent", advice: "" });
   const options = { format: "text", isFollowed: true, since: "1h" } as const;
   const output = { write, isTerminal: false, columns: 120 };
   const done = timelineCommand(agent, options, { output, clock: systemClock, signal: controller.signal });
+  const titles = () => text.split("\n").flatMap((line) => line.split("  ")[1] ?? []);
+  const stop = async () => {
+    controller.abort();
+    await done;
+  };
+  return { titles, stop };
+}
+
+it("followed, prints each new one once", async () => {
+  const { titles, stop } = following();
   for (const title of ["one", "two"]) {
     marks.add([{ kind: "agentStopped", title }]);
-    await until(title, () => text.includes(title));
+    await until(title, () => titles().includes(title));
   }
-  controller.abort();
-  await done;
-  expect(
-    text
-      .trimEnd()
-      .split("\n")
-      .map((line) => line.split("  ")[1]),
-  ).toEqual(["one", "two"]);
+  await stop();
+  expect(titles()).toEqual(["one", "two"]);
+});
+
+it.each([
+  { back: "with a new database", isNew: true },
+  // A round's marks have the time of its start, which other marks may have preceded.
+  { back: "with a mark older than the last one", isNew: false },
+])("followed, continues when the agent is back $back", async ({ isNew }) => {
+  const stderr = vi.spyOn(process.stderr, "write").mockReturnValue(true);
+  marks.add(["one", "two"].map((title) => ({ kind: "pluginLost", title })));
+  const { titles, stop } = following();
+  await until("both", () => titles().length === 2);
+  const { address } = server;
+  await server.stop();
+  await until("its failure", () => stderr.mock.calls.some(([text]) => String(text).includes("retrying")));
+  database.close();
+  if (isNew) rmSync(directory, { recursive: true });
+  open();
+  marks.add([{ kind: "conditionSet", title: "three", at: Date.now() - (isNew ? 0 : 60_000) }]);
+  server = await serve(address);
+  await until("the third", () => titles().includes("three"));
+  await stop();
+  expect(titles()).toEqual(["one", "two", "three"]);
 });

@@ -16,6 +16,12 @@ export interface TimelineOptions {
 
 type Mark = ApiAnswers["marks"]["items"][number];
 
+/** Selects the marks since a time with an id greater than `after`. */
+interface Position {
+  since: number;
+  after: number;
+}
+
 const LONGEST_TITLE = 500;
 const colours: Partial<Record<Mark["kind"], Colour>> = {
   agentStartedAfterKill: "red",
@@ -35,25 +41,47 @@ export async function timelineCommand(
 ): Promise<void> {
   const { output, clock, signal } = run;
   const from = sinceOf(since, clock.now());
-  let last = 0;
+  let position: Position = { since: from, after: 0 };
+  let newest: Mark | undefined;
+  let wasInterrupted = false;
   let missing: string[] = [];
   /** Prints the available marks. */
   const printNew = async () => {
+    if (wasInterrupted && newest) position = await positionAfter(agent, newest, position);
+    wasInterrupted = false;
     for (let hasMore = true; hasMore && !signal.aborted; ) {
-      const { items, next, ...coverage } = await agent.get("marks", { since: from, after: last });
+      const { items, next, ...coverage } = await agent.get("marks", position);
       missing = missingLines(coverage, from);
       for (const mark of items) {
         if (format === "text") output.write(lineOf(mark, output));
         else printItem(output, format, mark);
-        last = mark.id;
+        newest = mark;
+        position.after = mark.id;
       }
       hasMore = next !== undefined;
     }
   };
-  if (isFollowed) return await follow(printNew, run);
+  const onUnavailable = () => {
+    wasInterrupted = true;
+  };
+  if (isFollowed) return await follow(printNew, run, onUnavailable);
   await printNew();
-  if (format === "text" && last === 0) output.write(`Nothing recorded since ${timeOf(from)}.\n`);
+  if (format === "text" && !newest) output.write(`Nothing recorded since ${timeOf(from)}.\n`);
   for (const line of missing) printMessage(plainText(line, LONGEST_TITLE));
+}
+
+/**
+ * Returns where to continue after the agent was unavailable. If it has a new database, ids start from 1 again. The
+ * time alone is not enough: a mark may be older than one recorded before it.
+ */
+async function positionAfter(
+  agent: AgentConnection,
+  { id, at }: Mark,
+  position: Position,
+): Promise<Position> {
+  const { items } = await agent.get("marks", { since: at, after: id - 1, limit: 1 });
+  const isSame = items.some((mark) => mark.id === id && mark.at === at);
+  return isSame ? position : { since: at + 1, after: 0 };
 }
 
 function lineOf({ at, kind, title, round }: Mark, output: Output): string {
