@@ -26,6 +26,7 @@ async def serve_eviction_plugin(
     token:          returns the token of the plugin's service account, for agents that require one. Tokens expire, so it is
                     called again at each registration.
     round_requests: an `asyncio.Queue` of reasons for which the plugin requests a round before the end of the period.
+                    The latest pending reason requests one round for all of them.
     options:        see `Options`.
     """
     kind = Kind("EvictionPlugin", ["v1alpha1"], _MAX_OFFER_BYTES)
@@ -46,7 +47,11 @@ async def serve_eviction_plugin(
         return api.GetTokenResponse(token=await call(token))
 
     async def answer_round(_request):
-        return rounds.RoundRequest(reason=await round_requests.get())
+        reason = await round_requests.get()
+        # One round serves all pending requests.
+        while not round_requests.empty():
+            reason = round_requests.get_nowait()
+        return rounds.RoundRequest(reason=reason)
 
     if threshold_met:
         kind.unary(_SERVICE, "ThresholdMet", api.GetThresholdMetRequest, answer_threshold)

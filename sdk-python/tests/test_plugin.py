@@ -206,7 +206,9 @@ class EvictionTest(unittest.IsolatedAsyncioTestCase):
             self.assertEqual(list(response.evict_pods), [])
             response = await agent.call(f"{EVICTION}/GetToken", evictions.Empty(), evictions.GetTokenResponse)
             self.assertEqual(response.token, "secret")
-            requests.put_nowait("free memory fell below 500 MiB")
+            for reason in ("swap is in use", "free memory fell below 500 MiB"):
+                requests.put_nowait(reason)
             method = "/nodekeeper.eviction.v1alpha1.RoundRequests/WaitForRequest"
             response = await agent.call(method, rounds.WaitForRequestRequest(), rounds.RoundRequest)
             self.assertEqual(response.reason, "free memory fell below 500 MiB")
+            self.assertTrue(requests.empty())
