@@ -3,7 +3,7 @@ import { systemClock } from "@nodekeeper/core/lib";
 import { customNodeResource, metadata, node, serveDeviceDriver, spec, status } from "@nodekeeper/sdk";
 import type { RequestInfo } from "@nodekeeper/testing";
 import { until } from "@nodekeeper/testing/until";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { runCli } from "../packages/agent/src/cli/index.ts";
 import { uninstallCommand } from "../packages/agent/src/cli/uninstall.ts";
 import { startAgent } from "./support/agent.ts";
@@ -191,26 +191,50 @@ it("cleans all nodes that a selector matches, and deletes a CustomNodeResource i
   expect(names("nodes").sort()).toEqual([NODE, "worker-2"]);
 });
 
-it("deletes slices of pools beyond the nodes with all nodes, none of which owns them", async () => {
-  const beyond = (name: string, manager: object) => {
-    const whole = slice(name, manager);
-    const { nodeName: _, ...spec } = whole.spec;
-    return { ...whole, spec: { ...spec, allNodes: true } };
-  };
-  cluster.server.store.put(beyond("ours", { labels: { "app.kubernetes.io/managed-by": "nodekeeper" } }));
-  cluster.server.store.put(beyond("theirs", {}));
-  expect((await uninstall("--node", NODE)).status).toBe(0);
-  expect((await uninstall("--all-nodes", "-l", "!pool")).status).toBe(0);
-  expect((await uninstall("--all-nodes", "--dry-run")).lines).toContain(
-    "cluster: would be removed: ResourceSlice ours",
-  );
-  expect(names(SLICES).sort()).toEqual(["ours", "theirs"]);
-  const done = await uninstall("--all-nodes");
-  expect(done).toEqual({
-    status: 0,
-    lines: ["cluster: removed: ResourceSlice ours", "1 node, 1 item removed"],
+describe("slices of pools beyond the nodes", () => {
+  beforeEach(() => {
+    const beyond = (name: string, manager: object) => {
+      const whole = slice(name, manager);
+      const { nodeName: _, ...spec } = whole.spec;
+      return { ...whole, spec: { ...spec, allNodes: true } };
+    };
+    cluster.server.store.put(beyond("ours", { labels: { "app.kubernetes.io/managed-by": "nodekeeper" } }));
+    cluster.server.store.put(beyond("theirs", {}));
   });
-  expect(names(SLICES)).toEqual(["theirs"]);
+
+  it("are deleted with all nodes, none of which owns them", async () => {
+    expect((await uninstall("--node", NODE)).status).toBe(0);
+    expect((await uninstall("--all-nodes", "--dry-run")).lines).toContain(
+      "cluster: would be removed: ResourceSlice ours",
+    );
+    expect(names(SLICES).sort()).toEqual(["ours", "theirs"]);
+    const done = await uninstall("--all-nodes");
+    expect(done).toEqual({
+      status: 0,
+      lines: ["cluster: removed: ResourceSlice ours", "1 node, 1 item removed"],
+    });
+    expect(names(SLICES)).toEqual(["theirs"]);
+  });
+
+  it("are deleted with selected nodes, as the chart's Job selects them, unless an agent runs on another node", async () => {
+    const select = ["--all-nodes", "-l", `kubernetes.io/hostname=${NODE}`];
+    addAgentElsewhere();
+    const left =
+      "nodekeeper: ResourceSlices of pools beyond the node are left to the other agents: pod default/nodekeeper-x runs on node worker-2\n";
+    for (const more of [[], ["--dry-run"]]) {
+      const written = vi.spyOn(process.stderr, "write").mockReturnValue(true);
+      expect((await uninstall(...select, ...more)).status).toBe(0);
+      expect(written.mock.calls.map(([text]) => text)).toEqual([left]);
+      written.mockRestore();
+    }
+    expect(names(SLICES).sort()).toEqual(["ours", "theirs"]);
+    cluster.server.store.delete("pods", "nodekeeper-x", "default");
+    expect(await uninstall(...select)).toEqual({
+      status: 0,
+      lines: ["cluster: removed: ResourceSlice ours", "1 node, 1 item removed"],
+    });
+    expect(names(SLICES)).toEqual(["theirs"]);
+  });
 });
 
 const isObject = ({ resource }: RequestInfo) => resource?.plural === "customnoderesources";

@@ -26,7 +26,7 @@ import { loadConfiguration } from "../config/index.ts";
 import { DirectoryLock } from "../state/index.ts";
 import { cleanCluster, cleanNode } from "./clean-node.ts";
 import type { CommandRun } from "./follow.ts";
-import type { PageFormat } from "./output.ts";
+import { type PageFormat, printMessage } from "./output.ts";
 import { configurationSources } from "./settings-options.ts";
 import { UninstallReport } from "./uninstall-report.ts";
 import { packageVersion } from "./version.ts";
@@ -57,7 +57,8 @@ const NODES_PER_PAGE = 200;
 /**
  * `nodekeeper uninstall`: removes what agents left in the cluster, on one node or on all. Cleans nodes concurrently.
  * Prints each result as it arrives; as JSON or YAML, prints all results at the end, even if the command fails. Waits up
- * to a minute for agents that still run, and skips nodes whose agents do not stop. Idempotent: a node that is already
+ * to a minute for agents that still run, and skips nodes whose agents do not stop. ResourceSlices of pools beyond the
+ * node are deleted with all nodes, unless agents run on nodes that are not selected. Idempotent: a node that is already
  * clean is only read. Returns whether all was cleaned.
  */
 export async function uninstallCommand(options: UninstallOptions, run: CommandRun): Promise<boolean> {
@@ -77,8 +78,12 @@ export async function uninstallCommand(options: UninstallOptions, run: CommandRu
     let isClean = false;
     try {
       const isFree = await cleanAll(names, report, { client, configuration, isDryRun, run });
-      // Agents of the nodes that are not selected may go on publishing them.
-      if (allNodes && selector === undefined && isFree)
+      // Agents of the nodes that are not selected go on publishing them.
+      const other =
+        allNodes && isFree && selector !== undefined && (await agentBeyond(names, client, run.signal));
+      if (other)
+        printMessage(`ResourceSlices of pools beyond the node are left to the other agents: ${other}`);
+      else if (allNodes && isFree)
         report.addCluster(await cleanCluster(client, { isDryRun, clock: run.clock, signal: run.signal }));
     } finally {
       isClean = report.finish();
@@ -180,4 +185,15 @@ async function runningAgents(client: KubeApiClient, signal: AbortSignal): Promis
     agents.set(textOf(recordOf(spec).nodeName) ?? "", `pod ${metadata.namespace}/${metadata.name}`);
   await client.visit(podResource, add, { labelSelector: AGENT_PODS, signal });
   return agents;
+}
+
+/** Returns an agent's pod that is on none of the nodes: "pod default/nodekeeper-x runs on node worker-2". */
+async function agentBeyond(
+  names: readonly string[],
+  client: KubeApiClient,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  for (const [node, pod] of await runningAgents(client, signal))
+    if (!names.includes(node)) return node === "" ? `${pod} is pending` : `${pod} runs on node ${node}`;
+  return undefined;
 }
