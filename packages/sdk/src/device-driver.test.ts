@@ -1,14 +1,18 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DevicePreparationDefinition } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
+import { DeviceDriverDefinition } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/api.ts";
+import {
+  DevicePreparationDefinition,
+  DeviceStatusReportDefinition,
+} from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import { dialUnix } from "@nodekeeper/core/grpc";
 import { createLogger } from "@nodekeeper/core/lib";
 import { until } from "@nodekeeper/testing/until";
 import { createClient } from "nice-grpc";
 import { expect, it } from "vitest";
 import { inEachContract } from "./device-services.ts";
-import { serveDeviceDriver } from "./index.ts";
+import { type DeviceDriverOptions, serveDeviceDriver } from "./index.ts";
 
 it("names a pool that has no devices, because a device was yielded in its place", async () => {
   const socketDir = mkdtempSync(join(tmpdir(), "nks-"));
@@ -26,6 +30,61 @@ it("names a pool that has no devices, because a device was yielded in its place"
   expect(line.err).toMatch(
     /pool "gpu-0" has no devices: yield pools with their devices, such as \[\{ devices:/,
   );
+  await driver.stop();
+  rmSync(socketDir, { recursive: true });
+});
+
+it.each<[string, Partial<DeviceDriverOptions>, string]>([
+  [
+    "a device",
+    {
+      async *devices() {
+        yield [{ devices: [{ name: "gpu-0", attributes: { lanes: { int: 1.5 as never } } }] }];
+      },
+    },
+    "1.5",
+  ],
+  [
+    "the data of a status",
+    {
+      async *status() {
+        yield [{ claimUid: "c", device: "gpu-0", data: { bytes: 12n } }];
+      },
+    },
+    "BigInt",
+  ],
+  [
+    "the generation of a condition",
+    {
+      async *status() {
+        const condition = { type: "Ready", status: "True", reason: "Up", observedGeneration: 1.5 } as const;
+        yield [{ claimUid: "c", device: "gpu-0", conditions: [condition] }];
+      },
+    },
+    "1.5",
+  ],
+])("logs that %s can't be encoded, and the agent gets the error", async (_, reports, message) => {
+  const socketDir = mkdtempSync(join(tmpdir(), "nks-"));
+  const lines: { err?: string; msg?: string }[] = [];
+  const log = createLogger("error", { write: (line) => lines.push(JSON.parse(line)) });
+  const driver = serveDeviceDriver({
+    name: "gpu.example.com",
+    socketDir,
+    log,
+    async *devices() {},
+    prepare: () => [],
+    unprepare: () => {},
+    ...reports,
+  });
+  await driver.ready;
+  const channel = dialUnix(driver.socketPath, { maxReceiveBytes: 1 << 20 });
+  const stream = reports.status
+    ? createClient(DeviceStatusReportDefinition, channel).watchDeviceStatus({})
+    : createClient(DeviceDriverDefinition, channel).listAndWatchDevices({});
+  await expect(stream[Symbol.asyncIterator]().next()).rejects.toThrow(message);
+  const line = await until("an error", () => lines.find(({ msg }) => msg?.startsWith("report failed")));
+  expect(line.err).toContain(message);
+  channel.close();
   await driver.stop();
   rmSync(socketDir, { recursive: true });
 });

@@ -12,9 +12,11 @@ import { type AllocationHandler, bindingService } from "./device-allocations.ts"
 import { feedbackService, type ProblemHandler, problemLog } from "./device-problems.ts";
 import {
   addDeviceService,
+  checkStatus,
   contracts,
   type DeviceHealth,
   type DeviceStatus,
+  deviceEncoder,
   deviceHealthService,
   deviceStatusService,
   inEachContract,
@@ -104,6 +106,7 @@ function kindOf(options: DeviceDriverOptions): PluginKind {
   if (onAllocations && !status)
     throw new NodekeeperError("invalid", "onAllocations needs status, which reports the binding conditions");
   const preparation = prepare && unprepare ? { prepare, unprepare, restore } : undefined;
+  const encode = deviceEncoder();
   const latestDevices = new LatestValue<DevicePool[]>();
   const latestHealth = new LatestValue<DeviceHealth[]>();
   const latestStatus = new LatestValue<DeviceStatus[]>();
@@ -122,7 +125,7 @@ function kindOf(options: DeviceDriverOptions): PluginKind {
       ...(ownKubeletPlugin ? ["v1.DRAPlugin"] : []),
     ],
     addService(server, { log, stop }) {
-      addDeviceService(server, latestDevices, stop);
+      addDeviceService(server, latestDevices, encode, stop);
       if (preparation)
         for (const definition of inEachContract(DevicePreparationDefinition))
           server.add(definition, preparationService(preparation, definition.fullName));
@@ -141,15 +144,22 @@ function kindOf(options: DeviceDriverOptions): PluginKind {
       server.add(DriverFeedbackDefinition, feedbackService(handler));
     },
     async work({ clock, log, stop }) {
+      const check = (pools: readonly DevicePool[]) => {
+        checkPools(pools);
+        encode(pools);
+      };
       await Promise.all([
-        runReport(devices, latestDevices, { clock, log, check: checkPools }, stop),
+        runReport(devices, latestDevices, { clock, log, check }, stop),
         ...(health
           ? [runReport(health, latestHealth, { clock, log: log.child({ report: "health" }) }, stop)]
           : []),
         ...(status
           ? [
               abortable(statusAsked.promise, stop).then(
-                () => runReport(status, latestStatus, { clock, log: log.child({ report: "status" }) }, stop),
+                () => {
+                  const context = { clock, log: log.child({ report: "status" }), check: checkStatus };
+                  return runReport(status, latestStatus, context, stop);
+                },
                 () => {},
               ),
             ]

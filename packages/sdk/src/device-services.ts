@@ -11,6 +11,7 @@ import {
   DevicePreparationDefinition,
   type DevicePreparationServiceImplementation,
   type DeviceStatusReportServiceImplementation,
+  WatchDeviceStatusResponse,
 } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import { toServerError } from "@nodekeeper/core/grpc";
 import type { LatestValue } from "@nodekeeper/core/lib";
@@ -131,9 +132,9 @@ const devicesDefinition = (service: string) =>
 export function addDeviceService(
   server: Server,
   latest: LatestValue<DeepPartial<Pool>[]>,
+  encode: ReturnType<typeof deviceEncoder>,
   stop: AbortSignal,
 ): void {
-  const encode = deviceEncoder();
   for (const { fullName } of inEachContract(DeviceDriverDefinition))
     server.add(devicesDefinition(fullName), {
       async *listAndWatchDevices(_request, { signal }) {
@@ -225,17 +226,25 @@ export function deviceStatusService(
   return {
     async *watchDeviceStatus(_request, { signal }) {
       onAsked();
-      for await (const devices of valuesOf(latest, signal, stop))
-        yield {
-          devices: devices.map(({ data, conditions = [], ...each }) => ({
-            ...each,
-            data: data ? JSON.stringify(data) : "",
-            conditions: conditions.map(({ observedGeneration = 0, ...condition }) => ({
-              ...condition,
-              observedGeneration: BigInt(observedGeneration),
-            })),
-          })),
-        };
+      for await (const devices of valuesOf(latest, signal, stop)) yield statusResponse(devices);
     },
   };
+}
+
+function statusResponse(devices: readonly DeviceStatus[]) {
+  return {
+    devices: devices.map(({ data, conditions = [], ...each }) => ({
+      ...each,
+      data: data ? JSON.stringify(data) : "",
+      conditions: conditions.map(({ observedGeneration = 0, ...condition }) => ({
+        ...condition,
+        observedGeneration: BigInt(observedGeneration),
+      })),
+    })),
+  };
+}
+
+/** Throws if these can't be encoded, such as data with a bigint. */
+export function checkStatus(devices: readonly DeviceStatus[]): void {
+  WatchDeviceStatusResponse.encode(WatchDeviceStatusResponse.fromPartial(statusResponse(devices)));
 }
