@@ -66,7 +66,8 @@ interface Disk {
  * 2. If several agents use one directory, the first locks it and the others do not start, even if the disk is
  *    full. If not even the lock file can be opened, they do not detect each other.
  * 3. Damage only loses rows that cannot be read. A file with damaged pages, or one written by a newer agent,
- *    is set aside and never changed or removed. Readable rows of a damaged file are copied to the new one.
+ *    is set aside and never changed or removed. Readable rows of a damaged file are copied to the new one; if
+ *    the disk has no room for them, the damaged file stays in place for the next start.
  * 4. If the disk is full, read-only or broken, the database is kept in memory and the health check fails. It
  *    starts with the content of the file and its write-ahead log.
  * 5. A start detects if it cannot prove that it continues from the state of the previous agent: see

@@ -1,4 +1,13 @@
-import { chmodSync, closeSync, existsSync, openSync, readFileSync, renameSync, statSync } from "node:fs";
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { StateDamaged } from "@nodekeeper/api/errors";
 import { messageOf } from "@nodekeeper/core/lib";
@@ -156,12 +165,20 @@ export function setAside(path: string, why: string, now: number): string {
   const stamp = new Date(now).toISOString().replaceAll(":", "").replace(/\..*/, "Z");
   let aside = `${path}.${why}-${stamp}`;
   for (let copy = 2; existsSync(aside); copy++) aside = `${path}.${why}-${stamp}-${copy}`;
-  // The write-ahead log belongs to the file. If it were left behind, SQLite would replay it into the new
-  // file.
-  for (const suffix of ["", "-wal", "-shm"]) {
-    if (existsSync(path + suffix)) renameSync(path + suffix, aside + suffix);
-  }
+  renameAll(path, aside);
   return aside;
+}
+
+/** Undoes `setAside`. Deletes the closed file that was created at `path` since, and its companions. */
+export function putBack(aside: string, path: string): void {
+  for (const suffix of ["", "-wal", "-shm"]) rmSync(path + suffix, { force: true });
+  renameAll(aside, path);
+}
+
+// The write-ahead log belongs to the file. If it were left behind, SQLite would replay it into the new file.
+function renameAll(from: string, to: string): void {
+  for (const suffix of ["", "-wal", "-shm"])
+    if (existsSync(from + suffix)) renameSync(from + suffix, to + suffix);
 }
 
 function checkIntegrity(connection: DatabaseSync, path: string): void {

@@ -1,7 +1,7 @@
 import { StateDamaged, StateOfNewerVersion, StatePartlyDamaged } from "@nodekeeper/api/errors";
 import type { Logger } from "@nodekeeper/core/lib";
 import { NewerSchemaError } from "./definitions.ts";
-import { type OpenedDatabase, openFile, openInMemory, salvageFrom, setAside } from "./open-file.ts";
+import { type OpenedDatabase, openFile, openInMemory, putBack, salvageFrom, setAside } from "./open-file.ts";
 import { isCorruption } from "./sqlite-errors.ts";
 
 /**
@@ -21,7 +21,8 @@ interface DatabasePlace {
 
 /**
  * Opens the file. Sets an unusable file aside and creates a new one with its readable rows. Logs lost data.
- * Throws SQLite's error if the disk is not writable.
+ * Throws SQLite's error if the disk is not writable or has no room for the new file; a damaged file then stays at its
+ * path.
  */
 export function openUsable(place: DatabasePlace, log: Logger): UsableDatabase {
   const { path, bootId, now } = place;
@@ -50,10 +51,10 @@ export function openUsableInMemory(path: string, log: Logger): OpenedDatabase {
   return opened;
 }
 
-function replaceCorrupt(error: unknown, { path, bootId, now }: DatabasePlace, log: Logger): UsableDatabase {
-  const aside = setAside(path, "corrupt", now);
-  const opened = openFile(path, bootId);
-  const damage = salvageFrom(aside, opened.connection);
+function replaceCorrupt(error: unknown, place: DatabasePlace, log: Logger): UsableDatabase {
+  const { path } = place;
+  const aside = setAside(path, "corrupt", place.now);
+  const { opened, damage } = openSalvaged(aside, place);
   if (damage === undefined) {
     log.error(
       { errorId: StateDamaged.id, err: error, path, setAside: aside },
@@ -64,6 +65,19 @@ function replaceCorrupt(error: unknown, { path, bootId, now }: DatabasePlace, lo
   const salvaged = { ...opened, damage };
   logDamage(salvaged, path, log, { err: error, setAside: aside });
   return { opened: salvaged, aside: undefined };
+}
+
+// If the disk has no room for the readable rows, the file is put back: a start in memory and the next start read it.
+function openSalvaged(aside: string, { path, bootId }: DatabasePlace) {
+  let opened: OpenedDatabase | undefined;
+  try {
+    opened = openFile(path, bootId);
+    return { opened, damage: salvageFrom(aside, opened.connection) };
+  } catch (error) {
+    opened?.connection.close();
+    putBack(aside, path);
+    throw error;
+  }
 }
 
 function logDamage({ damage }: OpenedDatabase, path: string, log: Logger, more: object = {}): void {

@@ -191,6 +191,23 @@ describe("StateDatabase", () => {
     afterwards.close();
   });
 
+  it("keeps a damaged file in place while the disk has no room for its readable rows", async () => {
+    const path = join(directory, "nodekeeper.db");
+    const damaged = damagedDatabase();
+    writeFileSync(path, damaged);
+    // A limit of the size of files, in KiB: the file can be set aside, but its rows do not fit in a new one.
+    const child = openInChild("bash", "-c", 'trap "" XFSZ; ulimit -f 64; exec "$0" "$@"');
+    const [output] = await once(child.stdout, "data");
+    child.kill("SIGKILL");
+    await once(child, "close");
+    expect(String(output)).toMatch(/kept in memory, .*nodekeeper\.db could not be written/);
+    expect(readFileSync(path).equals(damaged)).toBe(true);
+    expect(readdirSync(directory).filter((name) => /corrupt-/.test(name))).toEqual([]);
+    const afterwards = open();
+    expect(new ReporterStore(afterwards).lastGood()).toMatchObject([{ plugin: "a" }]);
+    afterwards.close();
+  });
+
   it("is started in memory with what a file has that can only be read, and leaves the file as it is", () => {
     const path = join(directory, "nodekeeper.db");
     const onDisk = open();
@@ -284,6 +301,7 @@ function damagedDatabase(): Buffer {
     })),
     [],
   );
+  new ReporterStore(database).saveLastGood("v1/Node", "main", new Map([["a", new Uint8Array([1])]]));
   database.close();
   const bytes = readFileSync(join(scratch, "nodekeeper.db"));
   rmSync(scratch, { recursive: true });
