@@ -58,6 +58,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     onChange: () => {
       evictionMode.update();
       reporting.manager.settingsChanged();
+      devices.sync.handler.settingsChanged();
     },
   });
   // In start order: plugins register only after their consumers run, and what they record is exported at the stop.

@@ -1,7 +1,8 @@
-import type { Timer, WorkQueue } from "@nodekeeper/core/lib";
+import type { WorkQueue } from "@nodekeeper/core/lib";
 import { disconnectedTaint, type TaintReasons } from "../plan/added-taints.ts";
 import { type SyncContext, taintDelayOf } from "./context.ts";
 import type { Driver } from "./driver.ts";
+import { DriverDelays } from "./driver-delays.ts";
 
 type Context = Pick<SyncContext, "settings" | "clock"> & { queue: Pick<WorkQueue, "add"> };
 
@@ -13,11 +14,12 @@ const nothingAdded: TaintReasons = { byDevice: new Map(), isStuck: false };
  */
 export class DriverTaints {
   readonly #context: Context;
-  readonly #timers = new Map<string, Timer>();
+  readonly #delays: DriverDelays;
   readonly #reasons = new Map<string, TaintReasons>();
 
   constructor(context: Context) {
     this.#context = context;
+    this.#delays = new DriverDelays(context.clock, () => taintDelayOf(context.settings()));
   }
 
   /**
@@ -27,11 +29,13 @@ export class DriverTaints {
   missing(driver: Driver): void {
     const { name } = driver;
     const delayMs = taintDelayOf(this.#context.settings());
-    if (delayMs === Number.POSITIVE_INFINITY || driver.isMissing || this.#timers.has(name)) return;
-    this.#timers.set(
-      name,
-      this.#context.clock.after(delayMs, () => this.taint(driver)),
-    );
+    if (delayMs === Number.POSITIVE_INFINITY || driver.isMissing || this.#delays.has(name)) return;
+    this.#delays.start(name, () => this.taint(driver));
+  }
+
+  /** Applies the current delay to drivers that are missing already. */
+  settingsChanged(): void {
+    this.#delays.settingsChanged();
   }
 
   /** Taints all of a driver's devices now. */
@@ -67,11 +71,10 @@ export class DriverTaints {
 
   /** Cancels the delay of `missing`. */
   cancel(driver: string): void {
-    this.#timers.get(driver)?.cancel();
-    this.#timers.delete(driver);
+    this.#delays.cancel(driver);
   }
 
   stop(): void {
-    for (const driver of [...this.#timers.keys()]) this.cancel(driver);
+    this.#delays.stop();
   }
 }

@@ -12,10 +12,11 @@ const hot: DeviceTaint = { key: "example.com/hot", effect: "NoSchedule" };
 function setUp(taintDelay: number, untilReady?: () => Promise<void>) {
   const clock = new FakeClock();
   const metrics = createDeviceMetrics(new Registry(), () => []);
+  const settings = { ...defaultDeviceSettings, ...taintingAfter(taintDelay), wipeDelay: 60_000 };
   let heard: (problem: string | undefined) => void = () => {};
   const drivers = new Drivers({
     nodeName: "worker-1",
-    settings: () => ({ ...defaultDeviceSettings, ...taintingAfter(taintDelay), wipeDelay: 60_000 }),
+    settings: () => settings,
     queue: { add: () => {} },
     heartbeat: async ({ onChange }) => {
       heard = onChange;
@@ -51,6 +52,11 @@ function setUp(taintDelay: number, untilReady?: () => Promise<void>) {
       drivers.setTaints(name, { byDevice, isStuck: false });
     },
     isTainted: () => drivers.get(name)!.isMissing,
+    isWithdrawn: () => drivers.get(name)!.isWithdrawn,
+    reload: (changed: Partial<typeof settings>) => {
+      Object.assign(settings, changed);
+      drivers.settingsChanged();
+    },
   };
 }
 
@@ -64,6 +70,28 @@ it("a driver that is disconnected for longer than the delay is tainted until it 
   expect(isTainted()).toBe(true);
   await connect();
   expect(isTainted()).toBe(false);
+  await drivers.stop();
+});
+
+it.each([
+  { change: "raised", taintDelay: 10_000, wipeDelay: 120_000, taintedAt: 10_000, withdrawnAt: 120_000 },
+  { change: "lowered", taintDelay: 3_000, wipeDelay: 30_000, taintedAt: 3_000, withdrawnAt: 30_000 },
+  // The taint is overdue at the reload, 2 s after the disconnection.
+  { change: "lowered to less", taintDelay: 1_000, wipeDelay: 2_500, taintedAt: 2_000, withdrawnAt: 2_500 },
+])("delays that are $change by a reload apply from the disconnection", async (delays) => {
+  const { taintDelay, wipeDelay, taintedAt, withdrawnAt } = delays;
+  const { clock, drivers, connect, disconnect, isTainted, isWithdrawn, reload } = setUp(5_000);
+  await connect();
+  disconnect();
+  await clock.step(2_000);
+  reload({ taintDelay, wipeDelay });
+  const atOf: { tainted?: number; withdrawn?: number } = {};
+  for (let at = 2_000; at <= 130_000; at += 500) {
+    await clock.step(at === 2_000 ? 0 : 500);
+    if (isTainted()) atOf.tainted ??= at;
+    if (isWithdrawn()) atOf.withdrawn ??= at;
+  }
+  expect(atOf).toEqual({ tainted: taintedAt, withdrawn: withdrawnAt });
   await drivers.stop();
 });
 

@@ -6,7 +6,6 @@ import {
   quote,
   type ScopedSignal,
   stopped,
-  type Timer,
   WakeableSleep,
   type WorkQueue,
 } from "@nodekeeper/core/lib";
@@ -17,6 +16,7 @@ import type { DevicePool } from "../model/model.ts";
 import type { TaintReasons } from "../plan/added-taints.ts";
 import type { SyncContext } from "./context.ts";
 import { Driver } from "./driver.ts";
+import { DriverDelays } from "./driver-delays.ts";
 import type { DriverProblem } from "./driver-problems.ts";
 import { followDriver, protocolOf, type StreamUpdate } from "./driver-stream.ts";
 import { DriverTaints } from "./driver-taints.ts";
@@ -49,7 +49,7 @@ export class Drivers implements PluginHandler {
   readonly #following = new Map<string, Following>();
   // Streams of earlier registrations that have not ended yet.
   readonly #superseded = new Set<Promise<void>>();
-  readonly #wipes = new Map<string, Timer>();
+  readonly #wipes: DriverDelays;
   readonly #taints: DriverTaints;
   // Problems with claims, by driver. Only drivers that have any, registered or not.
   readonly #claimProblems = new Map<string, readonly DriverProblem[]>();
@@ -58,6 +58,7 @@ export class Drivers implements PluginHandler {
 
   constructor(context: Context) {
     this.#context = context;
+    this.#wipes = new DriverDelays(context.clock, () => this.holdMs());
     this.#taints = new DriverTaints(context);
   }
 
@@ -97,8 +98,7 @@ export class Drivers implements PluginHandler {
     preparation?: DriverPreparation,
   ): Promise<void> {
     const { clock, heartbeat = watchHeartbeat, log, nodeName, settings } = this.#context;
-    this.#wipes.get(name)?.cancel();
-    this.#wipes.delete(name);
+    this.#wipes.cancel(name);
     this.#taints.cancel(name);
     const driver = this.#drivers.get(name) ?? this.#add(name);
     const protocol = protocolOf(versions);
@@ -178,8 +178,13 @@ export class Drivers implements PluginHandler {
     const driver = this.#drivers.get(name);
     if (!driver || driver.standing.isRegistered || driver.isWithdrawn) return;
     this.#context.log.info({ driver: name, reason }, "slices of a disconnected driver are deleted early");
-    this.#wipes.get(name)?.cancel();
     this.#withdraw(driver);
+  }
+
+  /** Applies the current delays to drivers that are disconnected or do not answer already. */
+  settingsChanged(): void {
+    this.#wipes.settingsChanged();
+    this.#taints.settingsChanged();
   }
 
   /** Sets the reasons to taint a driver's devices. The driver need not be registered yet. */
@@ -213,7 +218,7 @@ export class Drivers implements PluginHandler {
 
   /** Ends all streams and waits for them. */
   async stop(): Promise<void> {
-    for (const timer of this.#wipes.values()) timer.cancel();
+    this.#wipes.stop();
     this.#taints.stop();
     for (const name of [...this.#following.keys()]) this.#supersede(name, "the agent is stopping");
     await Promise.all(this.#superseded);
@@ -251,19 +256,16 @@ export class Drivers implements PluginHandler {
   }
 
   #withdrawLater(driver: Driver, reason: string): void {
-    const { clock, log, settings } = this.#context;
-    const { wipeDelay } = settings();
-    const fields = { driver: driver.name, reason, deleteInMs: wipeDelay };
-    log.info(fields, "driver no longer reports devices: its slices are deleted unless it registers again");
-    this.#wipes.get(driver.name)?.cancel();
-    this.#wipes.set(
-      driver.name,
-      clock.after(wipeDelay, () => this.#withdraw(driver)),
+    const fields = { driver: driver.name, reason, deleteInMs: this.holdMs() };
+    this.#context.log.info(
+      fields,
+      "driver no longer reports devices: its slices are deleted unless it registers again",
     );
+    this.#wipes.start(driver.name, () => this.#withdraw(driver));
   }
 
   #withdraw(driver: Driver): void {
-    this.#wipes.delete(driver.name);
+    this.#wipes.cancel(driver.name);
     this.#taints.cancel(driver.name);
     driver.withdraw();
     this.#context.queue.add(driver.name);
