@@ -107,7 +107,7 @@ describe.concurrent("an API server", () => {
     const { cluster, plugin, agent } = setup;
     cluster.fault = ({ method }) => (method === "PATCH" ? "hang" : undefined);
     plugin.say(widgets("steady", 2));
-    await untilTrouble(agent, /no answer within 2000 ms/);
+    await untilTrouble(agent, /no response within 2000 ms/);
     cluster.fault = () => undefined;
     await untilWidgets(cluster, "steady", 2);
   });

@@ -46,7 +46,7 @@ describe("with a call timeout of 500 ms", () => {
       listAndWatchReportContent: silence,
     };
     const hung = await start("hung", service, impatient);
-    await untilBlamed("hung", /^GetReportContent: no answer within 500 ms$/, impatient);
+    await untilBlamed("hung", /^GetReportContent: no response within 500 ms$/, impatient);
     await beside.update();
     await until("the agent is ready", async () => (await impatient.ready()).status === 200);
     await beside.update();
@@ -66,7 +66,7 @@ describe("with a call timeout of 500 ms", () => {
       listAndWatchReportContent: silence,
     };
     const late = await start("late", service, impatient);
-    await untilBlamed("late", /^GetReportContent: no answer within 500 ms$/, impatient);
+    await untilBlamed("late", /^GetReportContent: no response within 500 ms$/, impatient);
     await until("a late answer", () => lateAnswers > 0);
     await beside.update();
     expect(own.widgets("late")).toBeUndefined();

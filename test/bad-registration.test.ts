@@ -77,7 +77,7 @@ it("sockets that accept and send nothing are named, and a later plugin is regist
   for (const { path, close } of silent) {
     await until("it is named", async () => {
       const row = await rowAt(path);
-      return row?.state === "failed" && row.error?.includes("no answer within 500 ms");
+      return row?.state === "failed" && row.error?.includes("no response within 500 ms");
     });
     close();
   }

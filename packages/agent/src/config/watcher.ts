@@ -161,8 +161,7 @@ export class ConfigurationWatcher implements Runnable {
         );
       this.#unkept = undefined;
     } catch (error) {
-      if (this.#unkept !== text)
-        log.warn({ err: error }, "failed to keep the configuration for a start with an invalid file");
+      if (this.#unkept !== text) log.warn({ err: error }, "failed to save the last good configuration");
       this.#unkept = text;
     }
   }

@@ -39,7 +39,7 @@ it("forty sockets that accept and send nothing do not keep a later plugin from i
   await until("hung ones are tried", () => (statusAt(at("hung-0"))?.attempts ?? 0) > 0);
   await serve(at("good"), { name: "good" });
   await until("good", () => handler.serving.has("good"));
-  await until("failed", () => statusAt(at("hung-0"))?.reason?.includes("no answer within 300 ms"));
+  await until("failed", () => statusAt(at("hung-0"))?.reason?.includes("no response within 300 ms"));
 });
 
 it("sockets that have failed wait behind those that were never tried", async () => {
@@ -67,7 +67,7 @@ it("a hung handshake ends at its deadline and is tried again with backoff, on th
   const startedAt = clock.monotonic();
   await until("failed", () => status()?.state === "failed", { clock, stepMs: 500 });
   expect(clock.monotonic() - startedAt).toBeGreaterThanOrEqual(9_500);
-  expect(status()?.reason).toBe("HTTP/2 connection: no answer within 10000 ms");
+  expect(status()?.reason).toBe("HTTP/2 connection: no response within 10000 ms");
   const tries: number[] = [];
   for (let attempt = 2; attempt <= 5; attempt++) {
     const failedAt = clock.monotonic();
@@ -85,7 +85,7 @@ it("a hung handshake ends at its deadline and is tried again with backoff, on th
 it("a plugin that never answers GetInfo is given up after the deadline", async () => {
   const { at: statusAt } = start({ infoTimeout: 200 });
   await serve(at("slow"), {}, () => new Promise(() => {}));
-  await until("failed", () => statusAt(at("slow"))?.reason === "GetInfo: no answer within 200 ms");
+  await until("failed", () => statusAt(at("slow"))?.reason === "GetInfo: no response within 200 ms");
 });
 
 it("garbage and a connection that is closed at once are failures", async () => {

@@ -50,7 +50,7 @@ describe("a runtime", () => {
     expect(await list).toMatchObject({
       code: "deadline",
       id: "NK1404",
-      message: "ListContainers: no answer within 120000 ms",
+      message: "ListContainers: no response within 120000 ms",
     });
     expect(clock.timers).toBe(0);
     const labels = { method: "ListContainers", result: "deadline", le: "+Inf" };
@@ -239,7 +239,7 @@ describe("stopping a container", () => {
     await clock.step(1);
     expect(await stop).toMatchObject({
       code: "deadline",
-      message: "StopContainer of a1: no answer within 35000 ms",
+      message: "StopContainer of a1: no response within 35000 ms",
     });
   });
 });

@@ -40,14 +40,14 @@ it("shows a lost reporter beside a plugin of another type that has its name", ()
 
 it("shows why a lost reporter's registration ended, before the last failed call", () => {
   expect(list({ reporters: [lost] })).toMatchObject([{ state: "lost", error: "its socket was removed" }]);
-  const lastError = { message: "GetReportContent: no answer within 10000 ms", id: "NK1805" } as const;
+  const lastError = { message: "GetReportContent: no response within 10000 ms", id: "NK1805" } as const;
   expect(list({ reporters: [{ ...lost, lastError }] })).toMatchObject([
-    { error: "its socket was removed; GetReportContent: no answer within 10000 ms" },
+    { error: "its socket was removed; GetReportContent: no response within 10000 ms" },
   ]);
 });
 
 it("gives a lost reporter the error of a disconnected plugin, and a failing one that of its last call", () => {
-  const lastError = { message: "GetReportContent: no answer within 10000 ms", id: "NK1805" } as const;
+  const lastError = { message: "GetReportContent: no response within 10000 ms", id: "NK1805" } as const;
   expect(list({ reporters: [{ ...lost, lastError }] })).toMatchObject([{ state: "lost", errorId: "NK1808" }]);
   expect(list({ reporters: [lost] })).toMatchObject([{ state: "lost", errorId: "NK1808" }]);
   const running = {

@@ -165,7 +165,7 @@ export class StateDatabase implements Disposable {
       const trouble = messageOf(error);
       log.error(
         { errorId: StateNotWritable.id, err: error, path },
-        "failed to open the state database for writing, keeping the state in memory",
+        "failed to open the state database for writing, using an in-memory copy",
       );
       return new StateDatabase(openUsableInMemory(path, log), path, options, {
         // Even if the disk is full, two agents must not evict pods from one node.

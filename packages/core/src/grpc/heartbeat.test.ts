@@ -65,7 +65,7 @@ it("reports a process that is stopped, and that it answers again", async () => {
   watch(1_000);
   await until("it answers", isAnswering);
   child.kill("SIGSTOP");
-  await until("it does not", () => seen.includes("its process does not answer within 1000 ms"));
+  await until("it does not", () => seen.includes("its process does not respond within 1000 ms"));
   child.kill("SIGCONT");
   await until("it does again", isAnswering);
 });

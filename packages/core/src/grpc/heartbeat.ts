@@ -70,7 +70,7 @@ async function followConnection(
   session.once("close", () => open.abort());
   let hasAnswered = false;
   const ask = async (question: (answered: () => void) => void) => {
-    const timer = clock.after(timeoutMs, () => report(`its process does not answer within ${timeoutMs} ms`));
+    const timer = clock.after(timeoutMs, () => report(`its process does not respond within ${timeoutMs} ms`));
     try {
       await abortable(new Promise<void>(question), open.signal);
     } finally {

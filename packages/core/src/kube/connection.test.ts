@@ -261,7 +261,7 @@ describe("the rate limit", () => {
     await expect(refused).rejects.toMatchObject({
       code: "throttled",
       retryAfterMs: 1_500,
-      message: /our own limit/,
+      message: /client-side rate limit/,
     });
     await clock.step(500);
     await until("the third is through", () => results.length === 3);

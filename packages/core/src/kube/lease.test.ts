@@ -391,7 +391,7 @@ test("never do two hold it, however requests fail, and one does after the failur
 });
 
 test.each([
-  ["the API server refuses all requests", () => "refused" as const, "lease can't be acquired, retrying"],
+  ["the API server refuses all requests", () => "refused" as const, "failed to acquire lease, retrying"],
   ["its work fails", () => undefined, "work under the lease failed, retrying"],
 ])("if %s, it says so and goes on", async (_why, fails, message) => {
   const clock = new FakeClock();

@@ -113,7 +113,7 @@ export class LeaseElection {
         const held = await this.#acquire(isPatient, signal);
         this.#problem = undefined;
         if (held && clock.monotonic() - startedAt < this.#times.renewMs) {
-          log.info({ lease: name }, "lease is held");
+          log.info({ lease: name }, "acquired lease");
           isHeld = true;
           await this.#hold(held, startedAt, lead, signal);
           continue;
@@ -122,7 +122,7 @@ export class LeaseElection {
         if (signal.aborted) return;
         this.#problem = messageOf(error);
         if (isHeld) log.warn({ lease: name, err: error }, "work under the lease failed, retrying");
-        else log.warn({ lease: name, err: error }, "lease can't be acquired, retrying");
+        else log.warn({ lease: name, err: error }, "failed to acquire lease, retrying");
       }
       const { random = Math.random } = this.#options;
       const lookMs = isPatient ? this.#times.abandonedMs / 2 : this.#times.lookMs;
@@ -224,7 +224,7 @@ export class LeaseElection {
         this.#holder = undefined;
         const until = lastRenewal + this.#times.deadlineMs;
         if (lease && clock.monotonic() < until) await this.#free(lease, until, isDone);
-        else log.warn({ lease: name }, "lease is lost");
+        else log.warn({ lease: name }, "lost lease");
       }
     }
   }
@@ -253,7 +253,7 @@ export class LeaseElection {
           return { lease: await client.update(leases, update, call), at };
         } catch (error) {
           if (scope.signal.aborted) break;
-          log.warn({ lease: name, err: error }, "lease can't be renewed, retrying");
+          log.warn({ lease: name, err: error }, "failed to renew lease, retrying");
           if (["conflict", "notFound"].includes(codeOf(error))) {
             const now = await this.#reread(scope.signal);
             if (now === "none") return undefined;
@@ -298,14 +298,14 @@ export class LeaseElection {
         const spec = { ...recordOf(lease.spec), holderIdentity: "", leaseDurationSeconds: 1 };
         await client.update(leases, { ...lease, spec }, call);
       }
-      log.info({ lease: name }, isDone ? "lease is deleted" : "lease is released");
+      log.info({ lease: name }, isDone ? "deleted lease" : "released lease");
     } catch (error) {
       if (codeOf(error) === "conflict" && !isReread) {
         // A renewal that was stopped arrived.
         const now = await this.#reread();
         if (now && now !== "none") return await this.#free(now, until, isDone, true);
       }
-      log.info({ lease: name, err: error }, "lease can't be released");
+      log.info({ lease: name, err: error }, "failed to release lease");
     }
   }
 }

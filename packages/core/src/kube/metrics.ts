@@ -6,12 +6,12 @@ export function createKubeMetrics(registry: Registry) {
   return {
     requests: counter(
       "requests_total",
-      "Requests to the API server, by verb, resource and HTTP status; without a response, by error code.",
+      "Requests to the API server, by verb, resource and HTTP status; without a response, by error code. A response whose body is cut off or exceeds the deadline counts by its status.",
       ["verb", "resource", "code"],
     ),
     requestDuration: histogram(
       "request_duration_seconds",
-      "Time from sending a request to the API server to the end of the response; for watches, to its start.",
+      "Time from sending a request to the API server to its response headers.",
       [0.05, 0.25, 1, 5],
       ["verb"],
     ),

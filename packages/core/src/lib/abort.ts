@@ -46,7 +46,7 @@ export function deadlineScope(
   { ms, name, id }: TimedWork,
   ...parents: readonly (AbortSignal | undefined)[]
 ): ScopedSignal {
-  const message = `${name === undefined ? "" : `${name}: `}no answer within ${ms} ms`;
+  const message = `${name === undefined ? "" : `${name}: `}no response within ${ms} ms`;
   const scope = childScope(...parents);
   const timer = clock.after(ms, () => scope.abort(new NodekeeperError("deadline", message, { id })));
   const release = () => {

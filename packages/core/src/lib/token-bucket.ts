@@ -39,8 +39,9 @@ export class TokenBucket {
     this.#fill();
     const waitMs = Math.max(((1 - this.#tokens) / this.#options.perSecond) * 1000, 0);
     if (waitMs > longestMs) {
-      const message = `our own limit of ${this.#options.perSecond} requests a second is used up for the next ${Math.ceil(waitMs)} ms`;
-      throw new NodekeeperError("throttled", message, { retryAfterMs: Math.ceil(waitMs) });
+      const retryAfterMs = Math.ceil(waitMs);
+      const message = `client-side rate limit of ${this.#options.perSecond} requests/s exceeded, retry after ${retryAfterMs} ms`;
+      throw new NodekeeperError("throttled", message, { retryAfterMs });
     }
     this.#tokens -= 1;
     if (waitMs === 0) return 0;

@@ -222,7 +222,7 @@ export class WorkQueue {
     const failures = this.requeues(key);
     this.#log.warn(
       { queue: this.name, key, err: error, failures, retryInMs },
-      "work on a key failed, retrying",
+      "failed to sync key, requeuing",
     );
   }
 

@@ -24,7 +24,7 @@ describe("the page about a pod", () => {
     story.play({
       pressure: pressure("web"),
       rss: { pods: [evictPod("db", { reason: "3.1 Gi of 2 Gi", gracePeriodSeconds: 90 })] },
-      slow: { threshold: "no answer within 10 s" },
+      slow: { threshold: "no response within 10 s" },
     });
     story.play({ pressure: pressure("web") });
     story.rounds.remove("web");
@@ -50,7 +50,7 @@ What happened
 
 Round 1 at 2026-03-01T12:00:00.000Z
   met        pressure (hard): memory 94.1 > threshold 90, for 0s; named 1 pod
-  failed     ThresholdMet of slow: no answer within 10 s
+  failed     ThresholdMet of slow: no response within 10 s
   requested  by pressure (forced): memory 94.1 > threshold 90
   selected   first in this round. Grace period: 30 s (from the pod spec)
   because    Hard threshold: pressure selected this pod. Its choice overrides the ranking (2 of 3).
