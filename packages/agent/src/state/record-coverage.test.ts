@@ -93,14 +93,39 @@ describe("the coverage of records", () => {
   it("has a gap after the last write where the machine went down", async () => {
     save();
     const from = clock.now();
-    await clock.step(20_000);
+    await clock.step(100_000);
     kill("next boot");
     expect(database.coverage.get().gaps).toMatchObject([{ from, to: clock.now() }]);
   });
 
-  it("has a gap since the database was created where the machine went down before any record was kept", async () => {
+  it("has the gap after the last write where the clock is behind after the machine went down", async () => {
+    await clock.step(7_200_000);
+    save();
     const from = clock.now();
     await clock.step(20_000);
+    database.showAlive(clock.now());
+    const aliveAt = clock.now();
+    clock.jump(-7_000_000);
+    kill("next boot");
+    expect(database.coverage.get().gaps).toMatchObject([{ from, to: aliveAt + 90_000 }]);
+    expect(database.coverage.hasLostWrites(aliveAt)).toBe(true);
+  });
+
+  it("has the gap of what a killed agent could not write, though the clock was set back", async () => {
+    await clock.step(7_200_000);
+    const from = clock.now();
+    database.coverage.interrupted(from);
+    await clock.step(20_000);
+    database.showAlive(clock.now());
+    const aliveAt = clock.now();
+    clock.jump(-7_000_000);
+    kill();
+    expect(database.coverage.get().gaps).toMatchObject([{ from, to: aliveAt + 90_000 }]);
+  });
+
+  it("has a gap since the database was created where the machine went down before any record was kept", async () => {
+    const from = clock.now();
+    await clock.step(100_000);
     kill("next boot");
     expect(database.coverage.get()).toMatchObject({ since: from, gaps: [{ from, to: clock.now() }] });
   });

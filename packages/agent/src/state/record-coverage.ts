@@ -58,7 +58,8 @@ const whys = {
  * 2. Trimming a record moves the start forward, at most to now.
  * 3. Records that could not be written before the agent ended are a gap: see `GapMarker`. A disk that became
  *    read-only has no marker; a gap is then assumed if the last sign of life is older than 90 s.
- * 4. The latest 50 gaps are retained. If there are more, records with an effect count as complete only after
+ * 4. A gap after a boot lasts at least until 90 s after the last sign of life, because the clock may be behind.
+ * 5. The latest 50 gaps are retained. If there are more, records with an effect count as complete only after
  *    the oldest gap, which is dropped.
  */
 export class RecordCoverage {
@@ -83,16 +84,19 @@ export class RecordCoverage {
   /** Records how the previous agent ended. Must be called once, before any write. The next transaction stores it. */
   start({ unwrittenSince, savedAt, mayHaveLostCommits, wasOpen, isDamaged, aliveAt }: LastEnd): void {
     const now = this.#clock.now();
+    const last = Math.max(savedAt ?? 0, aliveAt ?? 0);
+    // After a boot, the clock may be behind the time at which the previous agent ended.
+    const until = mayHaveLostCommits || now < last ? Math.max(now, last + LONGEST_SILENCE_MS) : now;
+    const addGap = (from: number, why: string) => this.addGap({ from, to: Math.max(from, until), why });
     // It is unknown which records were in the damaged rows.
-    if (isDamaged) this.addGap({ from: this.#stored.since, to: now, why: whys.damaged });
-    if (unwrittenSince !== undefined) this.addGap({ from: unwrittenSince, to: now, why: whys.unwritten });
+    if (isDamaged) addGap(this.#stored.since, whys.damaged);
+    if (unwrittenSince !== undefined) addGap(unwrittenSince, whys.unwritten);
     if (this.#isNew && wasOpen)
       this.addGap({ from: this.#stored.since, to: this.#stored.since, why: whys.lostCommits });
-    const last = Math.max(savedAt ?? 0, aliveAt ?? 0);
     if (mayHaveLostCommits && !this.#isNew) {
-      this.addGap({ from: savedAt ?? this.#stored.since, to: now, why: whys.lostCommits });
+      addGap(savedAt ?? this.#stored.since, whys.lostCommits);
     } else if (aliveAt !== undefined && now - last > LONGEST_SILENCE_MS) {
-      this.addGap({ from: last, to: now, why: whys.silence });
+      addGap(last, whys.silence);
     }
     this.#isMarked = unwrittenSince !== undefined;
   }
