@@ -151,6 +151,9 @@ it("an agent that has handed over starts again if the other one is killed", asyn
   await untilLogged(first, "status server is listening");
   const second = startAgent();
   await untilLogged(second, "status server is listening");
+  await untilLogged(first, "handed over, waiting until the state directory is free again");
+  // A request to reload its configuration does not end it meanwhile.
+  first.kill("SIGHUP");
   second.kill("SIGKILL");
   await untilLogged(first, "status server is listening", 2);
   const third = startAgent();
@@ -177,6 +180,7 @@ it("a first agent that does not hand over is waited for", async () => {
   await untilLogged(first, "status server is listening");
   const second = startAgent();
   await untilLogged(second, "the other agent did not hand over, waiting until it exits");
+  second.kill("SIGHUP");
   first.kill("SIGTERM");
   await untilLogged(second, "status server is listening");
 });

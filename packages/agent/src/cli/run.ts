@@ -10,6 +10,9 @@ import { packageVersion } from "./version.ts";
 
 /** `nodekeeper run`: runs the agent in the foreground until SIGINT or SIGTERM. A second signal exits immediately. */
 export async function runCommand(options: Record<string, unknown>): Promise<void> {
+  // Without a listener, SIGHUP ends the process. The configuration watcher listens only while an agent runs, and reads
+  // the file when it starts.
+  process.on("SIGHUP", () => {});
   const sources = configurationSources(options);
   const { configuration, warnings, refused } = await loadConfigurationForStart(sources);
   const log = createLogger(configuration.log.level);
