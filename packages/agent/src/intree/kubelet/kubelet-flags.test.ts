@@ -15,6 +15,7 @@ describe("flags of the topology manager", () => {
       ["kubelet", "--topology-manager-policy=none", "--topology-manager-policy=best-effort"],
       { policy: "best-effort" },
     ],
+    [["kubelet", "--config-dir", "/etc/kubelet.d"], { dropIns: "/etc/kubelet.d" }],
     [["kubelet", "--topology-manager-policy"], {}],
     [["kubelet", "--topology-manager-policy="], {}],
   ])("of %j are %j", (line, expected) => {

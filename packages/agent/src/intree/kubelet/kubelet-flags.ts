@@ -5,12 +5,19 @@ import type { TopologyManager } from "./topology-policy.ts";
 // Searching all processes takes milliseconds, and the kubelet is rarely restarted. Milliseconds.
 const SEARCH_INTERVAL_MS = 60_000;
 
-const flags: Readonly<Record<string, keyof TopologyManager>> = {
+/** Flags of the kubelet that decide on its topology manager settings. */
+export interface TopologyFlags extends Partial<TopologyManager> {
+  /** Directory of files that override the configuration file. */
+  dropIns?: string;
+}
+
+const flags: Readonly<Record<string, keyof TopologyFlags>> = {
+  "--config-dir": "dropIns",
   "--topology-manager-policy": "policy",
   "--topology-manager-scope": "scope",
 };
 
-/** Reads the running kubelet's command line for flags that override its configuration file. */
+/** Reads the running kubelet's command line for its drop-in directory and for flags that override its files. */
 export class KubeletFlags {
   readonly #host: Host;
   readonly #clock: Clock;
@@ -22,8 +29,8 @@ export class KubeletFlags {
     this.#clock = clock;
   }
 
-  /** Returns the kubelet's topology manager flags; empty if there are none or its process is not visible. */
-  async read(signal: AbortSignal): Promise<Partial<TopologyManager>> {
+  /** Returns the kubelet's flags; empty if there are none or its process is not visible. */
+  async read(signal: AbortSignal): Promise<TopologyFlags> {
     const now = this.#clock.monotonic();
     if (this.#pid === undefined && now < this.#notBefore) return {};
     this.#notBefore = now + SEARCH_INTERVAL_MS;
@@ -34,8 +41,8 @@ export class KubeletFlags {
 }
 
 /** Parses the flags of a command line, `--name=value` or `--name value`. The last one takes precedence. */
-export function topologyFlags(line: readonly string[]): Partial<TopologyManager> {
-  const found: Partial<TopologyManager> = {};
+export function topologyFlags(line: readonly string[]): TopologyFlags {
+  const found: TopologyFlags = {};
   for (const [at, argument] of line.entries()) {
     const [name = "", value = line[at + 1]] = argument.split(/=(.*)/s);
     const setting = Object.hasOwn(flags, name) ? flags[name] : undefined;

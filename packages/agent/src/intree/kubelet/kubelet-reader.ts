@@ -7,7 +7,7 @@ import { MachineReader } from "./machine.ts";
 import { PodResources } from "./pod-resources.ts";
 import type { PodUidLookup, RunningPods } from "./pod-uids.ts";
 import { type KubeletReporterSettings, parseDeviceZones } from "./settings.ts";
-import { KubeletConfigFile, topologyPolicy } from "./topology-policy.ts";
+import { KubeletConfig, topologyPolicy } from "./topology-policy.ts";
 import { topologyZones, type ZoneOutput } from "./topology-zones.ts";
 
 export interface KubeletReading extends ZoneOutput {
@@ -27,12 +27,12 @@ export interface KubeletReaderOptions {
   devices: ReportedDevices;
 }
 
-/** Reads the machine, the kubelet and its configuration file, and combines the results. */
+/** Reads the machine, the kubelet and its configuration files, and combines the results. */
 export class KubeletReader {
   readonly #options: KubeletReaderOptions;
   readonly #deviceZones: ReadonlyMap<string, string>;
   readonly #machine: MachineReader;
-  readonly #configFile: KubeletConfigFile;
+  readonly #config: KubeletConfig;
   readonly #flags: KubeletFlags;
   readonly #listed = new ListedPods();
   #lastPolicy: string | undefined;
@@ -43,7 +43,7 @@ export class KubeletReader {
     this.#options = options;
     this.#deviceZones = parseDeviceZones(settings.deviceZones);
     this.#machine = new MachineReader(host);
-    this.#configFile = new KubeletConfigFile(settings.configFile);
+    this.#config = new KubeletConfig(settings.configFile);
     this.#flags = new KubeletFlags(host, clock);
   }
 
@@ -81,9 +81,9 @@ export class KubeletReader {
   async #readPolicy(signal: AbortSignal): Promise<string | undefined> {
     if (this.#options.settings.configFile === "") return undefined;
     try {
-      // The kubelet's flags override its file.
-      const file = await this.#configFile.topologyManager();
-      this.#lastPolicy = topologyPolicy({ ...file, ...(await this.#flags.read(signal)) });
+      // The kubelet's flags override its files.
+      const { dropIns, ...flags } = await this.#flags.read(signal);
+      this.#lastPolicy = topologyPolicy({ ...(await this.#config.topologyManager(dropIns)), ...flags });
       return undefined;
     } catch (error) {
       return `topology policy: ${messageOf(error)}`;

@@ -1,4 +1,4 @@
-import { writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { until } from "@nodekeeper/testing/until";
 import { afterEach, describe, expect, it } from "vitest";
@@ -17,6 +17,27 @@ describe("getReportContent", () => {
     await kubelet.start();
     const response = await reporter.getReportContent(noAbort);
     expect(holdings(response)).toEqual(web);
+    expect(fields(response).TopologyPolicy).toBe("RestrictedPodLevel");
+  });
+
+  it("has the policy of the drop-in directory and the flags of the running kubelet", async () => {
+    const { kubelet } = await setUp();
+    const configFile = join(kubelet.directory, "config.yaml");
+    const dropIns = join(kubelet.directory, "conf.d");
+    await mkdir(dropIns);
+    const kind = "kind: KubeletConfiguration\n";
+    await writeFile(configFile, `${kind}topologyManagerPolicy: none\ntopologyManagerScope: container\n`);
+    await writeFile(
+      join(dropIns, "10.conf"),
+      `${kind}topologyManagerPolicy: best-effort\ntopologyManagerScope: pod\n`,
+    );
+    const { root, reporter } = await setUp({ podResourcesSocket: kubelet.socket, configFile });
+    const line = ["kubelet", "--config-dir", dropIns, "--topology-manager-policy=restricted"];
+    await mkdir(join(root, "proc/40"));
+    await writeFile(join(root, "proc/40/comm"), "kubelet\n");
+    await writeFile(join(root, "proc/40/cmdline"), `${line.join("\0")}\0`);
+    await kubelet.start();
+    const response = await reporter.getReportContent(noAbort);
     expect(fields(response).TopologyPolicy).toBe("RestrictedPodLevel");
   });
 

@@ -1,8 +1,8 @@
-import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { KubeletConfigFile, topologyManagerOf, topologyPolicy } from "./topology-policy.ts";
+import { KubeletConfig, topologyManagerOf, topologyPolicy } from "./topology-policy.ts";
 
 describe("topologyPolicy", () => {
   it.each([
@@ -77,7 +77,7 @@ describe("the kubelet's configuration file", () => {
   afterEach(() => rm(directory, { recursive: true }));
 
   it("is named when it is missing, too large or wrong", async () => {
-    const file = new KubeletConfigFile(path);
+    const file = new KubeletConfig(path);
     await expect(file.topologyManager()).rejects.toMatchObject({ code: "notFound" });
     await writeFile(path, "#".repeat(1024 * 1024 + 1));
     await expect(file.topologyManager()).rejects.toMatchObject({ code: "exhausted" });
@@ -91,7 +91,7 @@ describe("the kubelet's configuration file", () => {
   });
 
   it("is read again only when it has changed", async () => {
-    const file = new KubeletConfigFile(path);
+    const file = new KubeletConfig(path);
     await writeFile(path, `${header}topologyManagerPolicy: restricted`);
     const first = await file.topologyManager();
     expect(await file.topologyManager()).toBe(first);
@@ -101,6 +101,49 @@ describe("the kubelet's configuration file", () => {
     await writeFile(`${path}.new`, `${header}topologyManagerPolicy: none`);
     await rename(`${path}.new`, path);
     await expect(file.topologyManager()).resolves.toEqual({ policy: "none", scope: "container" });
+  });
+});
+
+describe("the kubelet's drop-in directory", () => {
+  let directory: string;
+  let config: KubeletConfig;
+  const write = async (name: string, settings: string) => {
+    await mkdir(dirname(join(directory, name)), { recursive: true });
+    await writeFile(join(directory, name), header + settings);
+  };
+  const read = () => config.topologyManager(join(directory, "conf.d"));
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), "nodekeeper-drop-ins-"));
+    config = new KubeletConfig(join(directory, "config.yaml"));
+    await write("config.yaml", "topologyManagerPolicy: best-effort\ntopologyManagerScope: pod\n");
+  });
+  afterEach(() => rm(directory, { recursive: true }));
+
+  it("overrides the file in lexical order, also by files of subdirectories", async () => {
+    await write("conf.d/10-policy.conf", "topologyManagerPolicy: restricted");
+    await write("conf.d/20-other.conf", "cpuManagerPolicy: static");
+    await write("conf.d/30-ignored.yaml", "topologyManagerPolicy: none");
+    expect(await read()).toEqual({ policy: "restricted", scope: "pod" });
+    await write("conf.d/20/99.conf", "topologyManagerPolicy: single-numa-node");
+    expect(await read()).toEqual({ policy: "single-numa-node", scope: "pod" });
+    await write("conf.d/20.conf", "topologyManagerPolicy: best-effort\ntopologyManagerScope: null");
+    expect(await read()).toEqual({ policy: "best-effort", scope: "container" });
+    await rm(join(directory, "conf.d/20.conf"));
+    expect(await read()).toEqual({ policy: "single-numa-node", scope: "pod" });
+  });
+
+  it("is named when it is missing, has too many files or a wrong one", async () => {
+    await expect(read()).rejects.toMatchObject({
+      code: "notFound",
+      message: `failed to read kubelet configuration ${directory}/conf.d`,
+    });
+    await write("conf.d/a.conf", "topologyManagerPolicy: 3");
+    await expect(read()).rejects.toMatchObject({
+      code: "invalid",
+      message: `kubelet configuration ${directory}/conf.d/a.conf`,
+    });
+    for (let file = 0; file <= 100; file++) await write(`conf.d/${file}.conf`, "");
+    await expect(read()).rejects.toMatchObject({ code: "exhausted" });
   });
 });
 

@@ -1,4 +1,5 @@
-import { open } from "node:fs/promises";
+import { open, readdir } from "node:fs/promises";
+import { join } from "node:path";
 import { NodekeeperError, quote, stampOf } from "@nodekeeper/core/lib";
 import { parse } from "yaml";
 
@@ -35,12 +36,14 @@ export function topologyPolicy({ policy, scope }: TopologyManager): string {
   return `${policyWord}${scopeWord}`;
 }
 
+const defaults: TopologyManager = { policy: "none", scope: "container" };
+
 /**
- * Returns the topology manager settings of a KubeletConfiguration (YAML or JSON), with the kubelet's defaults for
- * missing fields. Throws `invalid` for other documents:
+ * Returns the topology manager settings of a KubeletConfiguration (YAML or JSON). Throws `invalid` for other documents:
  * https://kubernetes.io/docs/reference/config-api/kubelet-config.v1beta1/
+ * @param base the settings of missing fields
  */
-export function topologyManagerOf(text: string): TopologyManager {
+export function topologyManagerOf(text: string, base = defaults): TopologyManager {
   const parsed = parsedYaml(text);
   if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) {
     throw new NodekeeperError("invalid", "not a map of settings");
@@ -50,15 +53,15 @@ export function topologyManagerOf(text: string): TopologyManager {
     throw new NodekeeperError("invalid", `kind is ${quote(String(kind))}, not KubeletConfiguration`);
   }
   return {
-    policy: word(topologyManagerPolicy, "topologyManagerPolicy", "none"),
-    scope: word(topologyManagerScope, "topologyManagerScope", "container"),
+    policy: word(topologyManagerPolicy, "topologyManagerPolicy", base.policy, defaults.policy),
+    scope: word(topologyManagerScope, "topologyManagerScope", base.scope, defaults.scope),
   };
 }
 
-/** The kubelet's configuration file. It is read only if it has changed. */
-export class KubeletConfigFile {
+/** The kubelet's configuration file and its drop-in files. They are read only if one of them has changed. */
+export class KubeletConfig {
   readonly #path: string;
-  #known: { readonly stamp: string; readonly topologyManager: TopologyManager } | undefined;
+  #known: { readonly stamps: string; readonly topologyManager: TopologyManager } | undefined;
 
   constructor(path: string) {
     this.#path = path;
@@ -67,29 +70,59 @@ export class KubeletConfigFile {
   /**
    * Returns the settings of the topology manager. Throws `notFound`, `exhausted`, `unavailable` or `invalid`, naming
    * the file.
+   * @param dropIns directory of files that override the configuration file, if any
    */
-  async topologyManager(): Promise<TopologyManager> {
-    // Read before the file, so that the next call detects a change in between.
-    const stamp = await stampOf(this.#path).catch((error) => unreadable(this.#path, error));
-    if (this.#known?.stamp === stamp) return this.#known.topologyManager;
-    const text = await readBounded(this.#path);
-    try {
-      const topologyManager = topologyManagerOf(text);
-      this.#known = { stamp, topologyManager };
-      return topologyManager;
-    } catch (error) {
-      throw new NodekeeperError("invalid", `kubelet configuration ${this.#path}`, { cause: error });
+  async topologyManager(dropIns?: string): Promise<TopologyManager> {
+    const paths = [this.#path, ...(dropIns === undefined ? [] : await dropInFiles(dropIns))];
+    // Read before the files, so that the next call detects a change in between.
+    const stamps = JSON.stringify(
+      await Promise.all(
+        paths.map(async (path) => [path, await stampOf(path).catch((error) => unreadable(path, error))]),
+      ),
+    );
+    if (this.#known?.stamps === stamps) return this.#known.topologyManager;
+    let topologyManager = defaults;
+    for (const path of paths) {
+      const text = await readBounded(path);
+      try {
+        topologyManager = topologyManagerOf(text, topologyManager);
+      } catch (error) {
+        throw new NodekeeperError("invalid", `kubelet configuration ${path}`, { cause: error });
+      }
     }
+    this.#known = { stamps, topologyManager };
+    return topologyManager;
   }
+}
+
+const MAX_DROP_INS = 100;
+
+// The kubelet merges the *.conf files of the directory and its subdirectories in lexical order (kubernetes
+// cmd/kubelet/app/server.go, mergeKubeletConfigurations).
+async function dropInFiles(directory: string): Promise<string[]> {
+  const entries = await readdir(directory, { recursive: true, withFileTypes: true }).catch((error) =>
+    unreadable(directory, error),
+  );
+  const files = entries.filter((entry) => !entry.isDirectory() && entry.name.endsWith(".conf"));
+  if (files.length > MAX_DROP_INS) {
+    const message = `kubelet configuration ${directory} has ${files.length} files, more than ${MAX_DROP_INS}`;
+    throw new NodekeeperError("exhausted", message);
+  }
+  // A directory sorts by its own name, before the rest of the path.
+  const key = (path: string) => path.replaceAll("/", "\0");
+  return files
+    .map(({ parentPath, name }) => join(parentPath, name))
+    .sort((a, b) => (key(a) < key(b) ? -1 : 1));
 }
 
 function own(words: Readonly<Record<string, string>>, name: string): string | undefined {
   return Object.hasOwn(words, name) ? words[name] : undefined;
 }
 
-function word(value: unknown, name: string, otherwise: string): string {
+function word(value: unknown, name: string, base: string, otherwise: string): string {
+  if (value === undefined) return base;
   // The kubelet treats an empty string as unset.
-  if (value === undefined || value === null || value === "") return otherwise;
+  if (value === null || value === "") return otherwise;
   if (typeof value !== "string") throw new NodekeeperError("invalid", `${name} is not a string`);
   return value;
 }

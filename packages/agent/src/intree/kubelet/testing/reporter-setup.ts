@@ -110,7 +110,7 @@ export async function setUp(changed: Partial<KubeletReporterSettings> = {}) {
     await clock.step(0);
     expect(clock.timers).toBe(1);
   };
-  return { kubelet, clock, log, pods, devices, reporter, metric, ended };
+  return { root, kubelet, clock, log, pods, devices, reporter, metric, ended };
 }
 
 /** Returns a pod with one exclusive CPU, as the kubelet lists it. */
