@@ -103,7 +103,7 @@ it("is reached from its mark on the timeline, and its pods from it", async () =>
 
 it.each(["999999", "0", "not-a-number"])("what to do is shown where there is no round %s", async (text) => {
   await using open = await openAt(`#/round/${text}`);
-  await open.see(`Round ${text} is not recorded.`, "eviction.records.maxAge");
+  await open.see(`No record of round ${text} exists:`, "eviction.records.maxAge");
   await open.page.getByRole("link", { name: "The last rounds" }).click();
   await open.page.getByRole("link", { name: `Round ${id}`, exact: true }).click();
   await open.see("1 pod selected for eviction.");

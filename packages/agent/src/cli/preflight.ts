@@ -236,7 +236,7 @@ async function checkApiServer(configuration: AgentConfiguration): Promise<Findin
       const served = await client.resolve(kind);
       const message = served
         ? `${served.plural}`
-        : "not served: its CustomResourceDefinition is not installed";
+        : "not served by the API server; check that its CustomResourceDefinition is installed and serves this version";
       findings.push({
         check: `kind ${kindKey(kind)}`,
         verdict: served ? "ok" : "failed",

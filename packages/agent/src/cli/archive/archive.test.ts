@@ -277,6 +277,9 @@ describe("evictions", () => {
       groups: [{ values: ["default/Deployment/web", "pressure"], evicted: 1, notEvicted: 0, unknown: 0 }],
     });
     expect((await plugin("evictions", "-n", "other", "--since", ago())).out).toMatch(/^0 pods selected /);
+    expect((await plugin("evictions", "-n", "other", "-A", "--since", ago())).out).toMatch(
+      /\n1 pod selected /,
+    );
   });
 
   it.each([

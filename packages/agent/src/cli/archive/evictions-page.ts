@@ -24,7 +24,7 @@ const colours: Readonly<Record<ReturnType<typeof isEvicted>, Colour>> = {
 /** `kubectl nodekeeper evictions`. Throws `invalid` without an archive: only it has the records of all nodes. */
 export async function evictionsCommand(
   archive: Archive | undefined,
-  { node, namespace, since: text, by, output: format }: Options,
+  { node, namespace, allNamespaces, since: text, by, output: format }: Options,
   output: Output,
   now: number,
 ): Promise<void> {
@@ -32,7 +32,8 @@ export async function evictionsCommand(
     throw new NodekeeperError("invalid", "evictions are read from the archive: specify --archive");
   const keys = by === undefined ? undefined : keysIn(by);
   const since = sinceOf(text, now);
-  const where: Record<string, string> = namespace === undefined ? {} : { "k8s.namespace.name": namespace };
+  const isAll = namespace === undefined || allNamespaces;
+  const where: Record<string, string> = isAll ? {} : { "k8s.namespace.name": namespace };
   const found = await archive.evictions({ node, where }, since);
   const value = keys
     ? { ...found, evictions: undefined, by: keys, groups: countEvictions(found.evictions, keys) }

@@ -30,6 +30,7 @@ interface ContainerStatus {
 
 type Pod = PodList["items"][number];
 
+const ANY_NAMESPACE = "any namespace";
 /** The agents' namespace in the manifests and the documentation. */
 const DEFAULT_NAMESPACE = "nodekeeper";
 /** Name of the agent's container. The chart may add other containers to the pod. */
@@ -53,7 +54,7 @@ export async function findAgents(
   const podsOfAll = async () => {
     try {
       const items = await podsOf("--all-namespaces");
-      place = "any namespace";
+      place = ANY_NAMESPACE;
       return items;
     } catch (error) {
       if (codeOf(error) !== "forbidden") throw error;
@@ -66,8 +67,11 @@ export async function findAgents(
     ({ spec }) => spec.nodeName!,
   );
   if (byNode.size === 0) {
-    const message = `no pod with the label ${selector} in ${place}; specify the agents' namespace with --agent-namespace`;
-    throw new AgentNotFound({ problem: message });
+    const next =
+      place === ANY_NAMESPACE
+        ? "if the chart sets nameOverride, pass --agent-selector"
+        : "specify the agents' namespace with --agent-namespace";
+    throw new AgentNotFound({ problem: `no pods match ${selector} in ${place}; ${next}` });
   }
   return [...byNode].map(([node, pods]) => agentOf(node, pods)).sort((a, b) => (a.node < b.node ? -1 : 1));
 }

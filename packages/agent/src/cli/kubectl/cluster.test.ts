@@ -62,7 +62,7 @@ it("an agent whose pod is replaced is unavailable until it has another", async (
 
   haveAgents();
   endForward();
-  const missing = { code: "unavailable", message: expect.stringContaining("no pod with the label app=x") };
+  const missing = { code: "unavailable", message: expect.stringContaining("no pods match app=x") };
   await eventually(() => expect(agent.get("plugins")).rejects.toMatchObject(missing));
 
   haveAgents("agent-2");

@@ -361,9 +361,9 @@ describe("kubectl", () => {
       "port-forward --namespace nodekeeper --address=127.0.0.1",
     ]);
     writeFileSync(join(directory, "pods.json"), '{"items":[]}');
-    expect((await plugin("plugins")).stderr).toMatch(/NK1716: no pod .* in the namespace nodekeeper;/);
+    expect((await plugin("plugins")).stderr).toMatch(/NK1716: no pods match .* in the namespace nodekeeper;/);
     rmSync(join(directory, "own"));
-    expect((await plugin("plugins")).stderr).toMatch(/NK1716: no pod .* in any namespace;/);
+    expect((await plugin("plugins")).stderr).toMatch(/NK1716: no pods match .* in any namespace;/);
   });
 
   it("leaves no process behind", async () => {

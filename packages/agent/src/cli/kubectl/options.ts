@@ -16,7 +16,7 @@ const passedOn: readonly (readonly [flags: string, about: string])[] = [
 export function addClusterOptions(program: Command): void {
   program
     .option("--node <name>", "name of the node")
-    .addOption(namespaceOption("namespace of pods (default: the context's)"))
+    .addOption(namespaceOption("namespace of pods (default: the context's; of evictions: all)"))
     .addOption(allNamespacesOption("pods in all namespaces"));
   for (const [flags, about] of passedOn) program.option(flags, about, added);
   program

@@ -121,9 +121,9 @@ function NotRecorded({
   return (
     <div class="notice" role="status">
       <p>
-        <b>Round {shown(text, 60)} is not recorded.</b> It has expired, or there is none of this number:
-        rounds are kept for <code>eviction.records.maxAge</code>, and at most{" "}
-        <code>eviction.records.maxSize</code> of them.
+        <b>No record of round {shown(text, 60)} exists:</b> it was trimmed (
+        <code>eviction.records.maxAge</code>, <code>eviction.records.maxSize</code>), it is in a gap of the
+        records, or no round has this ID.
         {since !== undefined && ` Records go back to ${at(since)}.`}
       </p>
       <p>

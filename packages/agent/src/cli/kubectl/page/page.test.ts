@@ -222,5 +222,7 @@ it("ends with why, if there is no agent", async () => {
   writeFileSync(join(directory, "nodes"), "n1\tTrue\t\n");
   const printed = run();
   expect(await once(child!, "exit")).toEqual([1, null]);
-  expect(printed()).toMatch(/no pod with the label app.kubernetes.io\/name=nodekeeper in any namespace/);
+  expect(printed()).toMatch(
+    /no pods match app.kubernetes.io\/name=nodekeeper in any namespace; .* --agent-selector/,
+  );
 });
