@@ -61,7 +61,7 @@ it("shows that the node was not observed while the agent was down, on the axis a
   expect(await bands.count()).toBe(0);
 
   await killAgent();
-  await open.see(/connects again by itself/);
+  await open.see(/Reconnecting\./);
   const killedAt = Date.now();
   await startAgent();
 

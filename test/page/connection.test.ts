@@ -10,7 +10,7 @@ import { keepStreamed, type Streamed, streamed } from "./support/streamed.ts";
 
 // What a browser logs of a connection that is refused or reset.
 const LOST = /net::ERR_/;
-const STALE = /connects again by itself/;
+const STALE = /Reconnecting\./;
 
 let browser: Browser;
 beforeAll(async () => {

@@ -66,13 +66,13 @@ it("continues when the agent answers again, and has what to do where eviction is
   await open.goTo("#/what-if?burst=0");
   await expectVictims(open, 1, 0);
   await node.agent.stop();
-  await open.see(/connects again by itself/);
+  await open.see(/Reconnecting\./);
   await open.page.getByLabel("Rounds of").selectOption("last 24 hours");
   await open.see("The agent does not answer.");
   await node.startAgent();
   await expectVictims(open, 1, 0);
   await node.agent.stop();
-  await open.see(/connects again by itself/);
+  await open.see(/Reconnecting\./);
   await node.startAgent({ eviction: "false" });
   await open.see(/Eviction is off: no rounds are decided/, "eviction.enabled: true");
   open.expectNoProblems();

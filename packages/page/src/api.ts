@@ -54,6 +54,21 @@ export async function ask<Path extends ApiPath>(
   }
 }
 
+/** Returns why an address can't be read. Undefined if it can be, or if the agent does not respond within 15 s. */
+export async function refusalAt(url: string): Promise<Refusal | undefined> {
+  const done = new AbortController();
+  try {
+    const signal = AbortSignal.any([done.signal, AbortSignal.timeout(LONGEST_MS)]);
+    const response = await fetch(url, { signal });
+    return response.ok ? undefined : await refusalOf(response);
+  } catch {
+    return undefined;
+  } finally {
+    // A stream does not end.
+    done.abort();
+  }
+}
+
 async function refusalOf(response: Response): Promise<Refusal> {
   const { error } = (await response.json().catch(() => ({}))) as {
     error?: { message?: string; id?: string };

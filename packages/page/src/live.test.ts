@@ -188,39 +188,62 @@ it("is stale when it is shown again, until the first message", () => {
   expect(live.connection).toEqual({ state: "open" });
 });
 
-it("starts again without a cursor where the agent refuses the stream, and shows why", () => {
+/** The browser closes a stream for any response but 200, and does not expose it. A new request gets it too. */
+function reject(status: number, message: string): void {
+  vi.stubGlobal("fetch", async () => Response.json({ error: { message } }, { status }));
+  newest().readyState = Source.CLOSED;
+  newest().dispatchEvent(new Event("error"));
+}
+
+it("starts again without a cursor that the agent rejects", async () => {
   const { live } = follow();
   newest().send("events", { event: { sequence: 1 } }, "log-1.-.-");
   newest().dispatchEvent(new Event("error"));
   vi.advanceTimersByTime(3_000);
   expect(newest().url).toContain("cursor=log-1");
   expect(live.events).toHaveLength(1);
-  newest().readyState = Source.CLOSED;
-  newest().dispatchEvent(new Event("error"));
-  expect(live).toMatchObject({
-    events: [],
-    missedAt: START + 3_000,
-    connection: { state: "lost", at: START, why: expect.stringContaining("refuses the stream") },
-  });
+  reject(400, "malformed cursor");
+  const connection = { state: "lost", at: START, why: "stream rejected: malformed cursor" };
+  await vi.waitFor(() => expect(live).toMatchObject({ events: [], connection }));
+  const { missedAt } = live;
+  expect(missedAt).toBeGreaterThanOrEqual(START + 3_000);
   vi.advanceTimersByTime(3_000);
   expect(newest().url).not.toContain("cursor");
+  reject(400, "unknown topic");
+  await vi.waitFor(() => expect(live.connection).toMatchObject({ why: "stream rejected: unknown topic" }));
+  expect(live.missedAt).toBe(missedAt);
+});
+
+it.each([
+  [502, "the agent does not respond", "stream rejected: the agent does not respond"],
+  [429, "16 streams are open, which is the limit", "the agent already serves 16 streams, which is the limit"],
+])("resumes after a response %d, which may be a proxy's, and shows why", async (status, message, why) => {
+  const { live } = follow();
+  newest().send("events", { event: { sequence: 1 } }, "log-1.-.-");
+  for (let time = 0; time < 2; time++) {
+    const opened = Source.opened.length;
+    reject(status, message);
+    await vi.waitFor(() => expect(Source.opened).toHaveLength(opened + 1), 5_000);
+    expect(newest().url).toContain("cursor=log-1");
+    expect(live.connection).toEqual({ state: "lost", at: START, why, isRefused: false });
+  }
+  expect(live).toMatchObject({ events: [{ sequence: 1 }], missedAt: undefined });
+  // The agent responds again.
+  vi.stubGlobal("fetch", async () => new Response("event: open\n\n"));
   newest().readyState = Source.CLOSED;
   newest().dispatchEvent(new Event("error"));
-  expect(live.missedAt).toBe(START + 3_000);
+  await vi.waitFor(() => expect(live.connection).toMatchObject({ why: "the connection ended" }));
 });
 
 it.each([
   [401, "your sign-in has ended"],
-  [403, "operator may not get /nodekeeper/api/v1/version"],
+  [403, "operator may not get /nodekeeper/api/v1/stream"],
 ])(
   "shows that the user has to sign in again where the agent answers %d, and looks again later",
   async (status, why) => {
     const { live } = follow();
     newest().send("node", { nodeName: "worker-1" });
-    const error = { code: "of the status", message: "operator may not get /nodekeeper/api/v1/version" };
-    vi.stubGlobal("fetch", async () => Response.json({ error }, { status }));
-    newest().readyState = Source.CLOSED;
-    newest().dispatchEvent(new Event("error"));
+    reject(status, "operator may not get /nodekeeper/api/v1/stream");
     await vi.waitFor(() =>
       expect(live.connection).toEqual({ state: "lost", at: START, why, isRefused: true }),
     );

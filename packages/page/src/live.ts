@@ -1,6 +1,6 @@
 import { type StateTopic, stateTopics } from "@nodekeeper/api/http";
 import type { ApiAnswers } from "@nodekeeper/api/openapi";
-import { ask, Refusal } from "./api.ts";
+import { refusalAt } from "./api.ts";
 import { type NodeClock, nodeClock } from "./node-clock.ts";
 
 /** A pod lifecycle event. */
@@ -151,12 +151,10 @@ export class Follower {
     this.#source = source;
     source.addEventListener("error", () => {
       if (source !== this.#source) return;
-      if (source.readyState !== EventSource.CLOSED) return this.#lose("the connection ended");
-      // Refused by a response: too many streams, or a cursor that an agent of another version cannot parse.
-      if (this.#cursor) this.#forget();
-      this.#cursor = "";
-      this.#lose("the agent refuses the stream; it serves 16 at most, so close other pages of this node");
-      void this.#askWhy(source);
+      const isRejected = source.readyState === EventSource.CLOSED;
+      // While the stream is rejected again and again, the reason stays.
+      if (!isRejected || this.live.connection.state !== "lost") this.#lose("the connection ended");
+      if (isRejected) void this.#askWhy(source);
     });
     source.addEventListener("open", (event) => {
       if (!(event instanceof MessageEvent)) void setClock(this.#clock);
@@ -212,15 +210,24 @@ export class Follower {
     this.#silence = setTimeout(() => this.#lose("the agent is silent"), SILENCE_MS);
   }
 
-  // EventSource does not expose the response status.
+  // EventSource does not expose the response, which may be a proxy's. Asks again.
   async #askWhy(source: EventSource): Promise<void> {
-    try {
-      await ask("version");
-    } catch (error) {
-      if (source !== this.#source || !(error instanceof Refusal)) return;
-      if (error.status === 401) this.#lose("your sign-in has ended", true);
-      if (error.status === 403) this.#lose(error.message, true);
+    const refusal = await refusalAt(source.url);
+    if (source !== this.#source) return;
+    if (!refusal) return this.#lose("the connection ended");
+    const { status, message } = refusal;
+    if (status === 401) return this.#lose("your sign-in has ended", true);
+    if (status === 403) return this.#lose(message, true);
+    // An agent of another version cannot parse the cursor.
+    if (status === 400 && this.#cursor) {
+      this.#forget();
+      this.#cursor = "";
     }
+    this.#lose(
+      status === 429
+        ? "the agent already serves 16 streams, which is the limit"
+        : `stream rejected: ${message}`,
+    );
   }
 
   #lose(why: string, isRefused = false): void {

@@ -136,8 +136,7 @@ function ConnectionState({ live: { connection, node } }: { live: Live }) {
       {connection.state === "lost" && (
         <p class="lost">
           <b>
-            {node ? `What is shown is of ${at(connection.at)}` : "No answer yet"}:{" "}
-            {shown(connection.why, 300)}.
+            {node ? `Data as of ${at(connection.at)}` : "No answer yet"}: {shown(connection.why, 300)}.
           </b>{" "}
           {connection.isRefused ? (
             <button type="button" onClick={() => location.reload()}>
@@ -145,8 +144,8 @@ function ConnectionState({ live: { connection, node } }: { live: Live }) {
             </button>
           ) : (
             <>
-              The page connects again by itself. If that lasts: is the agent running (
-              <code>systemctl status nodekeeper</code>, or its pod), and is the port forwarded still?
+              Reconnecting. If this persists, check that the agent runs (
+              <code>systemctl status nodekeeper</code>, or its pod) and that the port-forward is open.
             </>
           )}
         </p>
