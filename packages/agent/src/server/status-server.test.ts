@@ -16,6 +16,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { createBaseMetrics, type JsonRoute, StatusServer, type StatusServerOptions } from "./index.ts";
 import { statusOfCode } from "./reply.ts";
 import { MAX_CONNECTIONS } from "./status-server.ts";
+import { MOST_STREAMS, Streams } from "./stream/streams.ts";
 
 const cleanups: (() => Promise<void> | void)[] = [];
 afterEach(async () => {
@@ -24,18 +25,19 @@ afterEach(async () => {
 
 interface Changes extends Partial<Omit<StatusServerOptions, "context" | "served">> {
   routes?: readonly JsonRoute[];
+  streams?: Streams;
   registry?: Registry;
   clock?: Clock;
 }
 
 async function serve(changes: Changes = {}) {
-  const { routes = [], registry = new Registry(), clock = systemClock, ...options } = changes;
+  const { routes = [], streams, registry = new Registry(), clock = systemClock, ...options } = changes;
   const context = { registry, clock, log: silentLogger };
   const server = new StatusServer({
     address: "127.0.0.1:0",
     ...options,
     context,
-    served: { checks: [], routes },
+    served: { checks: [], routes, ...(streams ? { streams } : {}) },
   });
   const stop = new AbortController();
   const run = server.run(stop.signal);
@@ -288,17 +290,23 @@ describe("what a local user can take away", () => {
     expect((await fetch(`http://${address}/metrics`)).status).toBe(200);
   });
 
-  it("is no probe either where every connection asks for metrics, and a collector hangs", async () => {
+  it("is no probe either where all streams are open, other connections ask for metrics, and a collector hangs", async () => {
     const registry = new Registry();
     registry.metrics = () => new Promise(() => {});
-    const { port, address } = await serve({ registry });
-    const sockets = await Promise.all(Array.from({ length: MAX_CONNECTIONS }, () => openSocket(port)));
+    const numbered = { rounds: undefined, marks: undefined };
+    const streams = new Streams({ states: [], events: undefined, numbered, clock: systemClock });
+    const { port, address } = await serve({ registry, streams });
+    for (let stream = 0; stream < MOST_STREAMS; stream++)
+      (await openSocket(port)).write("GET /api/v1/stream HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    await eventually(() => expect(streams.count).toBe(MOST_STREAMS));
+    const others = Array.from({ length: MAX_CONNECTIONS - MOST_STREAMS }, () => openSocket(port));
+    const sockets = await Promise.all(others);
     const answers: string[] = [];
     for (const socket of sockets) {
       socket.on("data", (chunk) => answers.push(String(chunk)));
       socket.write("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
     }
-    await eventually(() => expect(answers).toHaveLength(16));
+    await eventually(() => expect(answers).toHaveLength(8));
     for (const answer of answers) expect(answer).toMatch(/^HTTP\/1\.1 429/);
     expect((await fetch(`http://${address}/livez`)).status).toBe(200);
   });

@@ -38,7 +38,7 @@ import { sendStream } from "./send-stream.ts";
 import type { CertificatePair, ServingCertificate } from "./serving-certificate.ts";
 import { readForm } from "./sign-in/read-form.ts";
 import { SignIn } from "./sign-in/sign-in.ts";
-import type { OpenStream } from "./stream/streams.ts";
+import { MOST_STREAMS, type OpenStream } from "./stream/streams.ts";
 
 /** How requests to a listener beyond loopback are served. */
 export interface RemoteAccess {
@@ -70,9 +70,10 @@ export interface StatusServerOptions {
 /** Connection limit. Beyond it, the least recently used idle connection is closed. */
 export const MAX_CONNECTIONS = 64;
 
-// Health is always served. Other requests may wait for the API server or a collector, and must leave connections for
-// it.
-const REQUESTS_AT_ONCE = 48;
+// Leaves connections for probes: requests that wait for the API server or a collector, and open streams, together occupy
+// fewer than MAX_CONNECTIONS.
+const FOR_PROBES = 8;
+const REQUESTS_AT_ONCE = MAX_CONNECTIONS - MOST_STREAMS - FOR_PROBES;
 
 const HEADERS_TIMEOUT_MS = 5_000;
 const REQUEST_TIMEOUT_MS = 10_000;

@@ -47,7 +47,8 @@ const HEARTBEAT_MS = 10_000;
 // alive.
 const HEARTBEAT = "event: heartbeat\ndata: {}\n\n";
 const RECONNECT_MS = 2_000;
-const MOST_STREAMS = 16;
+/** Maximum number of open streams. Each occupies a connection. */
+export const MOST_STREAMS = 16;
 const MOST_EVENTS_AT_ONCE = 200;
 
 /**
