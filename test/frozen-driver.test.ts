@@ -61,7 +61,7 @@ it("a driver that is frozen has its devices tainted until it answers, and is sho
   expect(await driverRow()).toMatchObject({
     isRegistered: true,
     state: "unresponsive",
-    error: expect.stringContaining("does not answer"),
+    error: expect.stringContaining("does not respond"),
   });
   sample!.kill("SIGCONT");
   await until("released", areFree);
