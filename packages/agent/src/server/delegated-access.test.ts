@@ -114,6 +114,28 @@ describe("a request from another machine", () => {
     await get("of-prometheus");
   });
 
+  it("with a made-up token occupies few of the agent's connections to the API server while reviews are slow", async () => {
+    const clock = new FakeClock();
+    let [running, most] = [0, 0];
+    const check = delegatedAccess({
+      client: {
+        async reviewToken() {
+          most = Math.max(most, ++running);
+          await clock.sleep(5_000).finally(() => running--);
+          return { user: undefined, reason: "" };
+        },
+        reviewAccessOf: async () => ({ allowed: false, reason: "" }),
+      },
+      clock,
+    });
+    const madeUp = Array.from({ length: 20 }, (_, at) =>
+      check({ token: `made-up-${at}`, verb: "get", path: "/metrics" }, signal).catch(() => {}),
+    );
+    for (let second = 0; second < 30; second++) await clock.step(1_000);
+    await Promise.all(madeUp);
+    expect(most).toBe(2);
+  });
+
   it("of an account that has read before does not wait for made-up tokens, also when it is reviewed again", async () => {
     const { get, asked, clock } = setUp({ prometheus: ["/metrics"] });
     await get("of-prometheus");
@@ -121,6 +143,7 @@ describe("a request from another machine", () => {
     const madeUp = Array.from({ length: 300 }, (_, at) => get(`made-up-${at}`).catch(() => {}));
     // The clock stands still: the made-up ones have used up what there is of reviews.
     await expect(get("made-up")).rejects.toMatchObject({ code: "throttled" });
+    await clock.step(0);
     const before = asked.tokens;
     await get("of-prometheus");
     expect(asked.tokens).toBe(before + 1);

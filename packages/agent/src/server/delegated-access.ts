@@ -9,6 +9,7 @@ import {
   messageOf,
   NodekeeperError,
   RecentMap,
+  Semaphore,
   TokenBucket,
   withDeadline,
 } from "@nodekeeper/core/lib";
@@ -44,6 +45,8 @@ const MAX_DECISIONS = 1_024;
 // Reviews share the agent's client-side rate limit. Invented tokens must not exhaust it, nor invented paths requested
 // by an unprivileged account, which every pod has.
 const REVIEWS_OF_STRANGERS = { perSecond: 2, burst: 10 };
+// Reviews also share the connections to the API server, which slow ones occupy.
+const REVIEWS_OF_STRANGERS_AT_ONCE = { permits: 2, maxWaiting: 8 };
 // For tokens that were allowed at least one path. The page reads some 30 paths; each is reviewed once a minute.
 const REVIEWS_OF_READERS = { perSecond: 5, burst: 30 };
 const LONGEST_WAIT_MS = 2_000;
@@ -72,13 +75,18 @@ export function delegatedAccess({ client, clock }: DelegatedAccessOptions): Acce
   });
   const ofStrangers = new TokenBucket(clock, REVIEWS_OF_STRANGERS);
   const ofReaders = new TokenBucket(clock, REVIEWS_OF_READERS);
+  const strangers = new Semaphore(REVIEWS_OF_STRANGERS_AT_ONCE);
   const readers = new RecentMap<string, true>(MAX_TOKENS);
   const ttlMs = (isGood: boolean) => (isGood ? ALLOWED_FOR_MS : REFUSED_FOR_MS);
   // Concurrent requests share one review, so it must not be canceled with the first of them.
   const within = <T>(what: string, key: string, ask: (signal: AbortSignal) => Promise<T>) =>
     withDeadline(clock, { ms: DEADLINE_MS, name: what }, undefined, async (signal) => {
-      await (readers.has(key) ? ofReaders : ofStrangers).take(LONGEST_WAIT_MS, signal);
-      return await ask(signal).catch(notOfTheToken);
+      const review = async (limit: TokenBucket) => {
+        await limit.take(LONGEST_WAIT_MS, signal);
+        return await ask(signal).catch(notOfTheToken);
+      };
+      if (readers.has(key)) return await review(ofReaders);
+      return await strangers.run(signal, () => review(ofStrangers));
     });
 
   return async ({ token, verb, path: requested }) => {
