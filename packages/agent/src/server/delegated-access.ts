@@ -47,6 +47,8 @@ const MAX_DECISIONS = 1_024;
 const REVIEWS_OF_STRANGERS = { perSecond: 2, burst: 10 };
 // Reviews also share the connections to the API server, which slow ones occupy.
 const REVIEWS_OF_STRANGERS_AT_ONCE = { permits: 2, maxWaiting: 8 };
+// Requests that wait for a review, each in a place of the server. Further ones are refused at once.
+const STRANGERS_AT_ONCE = { permits: 8, maxWaiting: 0 };
 // For tokens that were allowed at least one path. The page reads some 30 paths; each is reviewed once a minute.
 const REVIEWS_OF_READERS = { perSecond: 5, burst: 30 };
 const LONGEST_WAIT_MS = 2_000;
@@ -75,7 +77,8 @@ export function delegatedAccess({ client, clock }: DelegatedAccessOptions): Acce
   });
   const ofStrangers = new TokenBucket(clock, REVIEWS_OF_STRANGERS);
   const ofReaders = new TokenBucket(clock, REVIEWS_OF_READERS);
-  const strangers = new Semaphore(REVIEWS_OF_STRANGERS_AT_ONCE);
+  const reviewsOfStrangers = new Semaphore(REVIEWS_OF_STRANGERS_AT_ONCE);
+  const strangers = new Semaphore(STRANGERS_AT_ONCE);
   const readers = new RecentMap<string, true>(MAX_TOKENS);
   const ttlMs = (isGood: boolean) => (isGood ? ALLOWED_FOR_MS : REFUSED_FOR_MS);
   // Concurrent requests share one review, so it must not be canceled with the first of them.
@@ -86,13 +89,14 @@ export function delegatedAccess({ client, clock }: DelegatedAccessOptions): Acce
         return await ask(signal).catch(notOfTheToken);
       };
       if (readers.has(key)) return await review(ofReaders);
-      return await strangers.run(signal, () => review(ofStrangers));
+      return await reviewsOfStrangers.run(signal, () => review(ofStrangers));
     });
 
-  return async ({ token, verb, path: requested }) => {
+  const authorize = async (
+    key: string,
+    { token, verb, path: requested }: RemoteRequest & { token: string },
+  ) => {
     const path = grantedPath(requested);
-    if (!token) throw new TokenRefused({ problem: "a bearer token is required" });
-    const key = digest(token);
     const { user } = await tokens.get(
       key,
       () => within("token review", key, (signal) => client.reviewToken(token, { signal })),
@@ -114,6 +118,13 @@ export function delegatedAccess({ client, clock }: DelegatedAccessOptions): Acce
     }
     const because = reason ? `: ${reason}` : "";
     throw new PathForbidden({ account: user.username, verb, path, because });
+  };
+
+  return async ({ token, ...request }, signal) => {
+    if (!token) throw new TokenRefused({ problem: "a bearer token is required" });
+    const key = digest(token);
+    const run = () => authorize(key, { token, ...request });
+    await (readers.has(key) ? run() : strangers.run(signal, run));
   };
 }
 
