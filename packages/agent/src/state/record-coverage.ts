@@ -58,7 +58,7 @@ const whys = {
  * 2. Trimming a record moves the start forward, at most to now.
  * 3. Records that could not be written before the agent ended are a gap: see `GapMarker`. A disk that became
  *    read-only has no marker; a gap is then assumed if the last sign of life is older than 90 s.
- * 4. A gap after a boot lasts at least until 90 s after the last sign of life, because the clock may be behind.
+ * 4. If the clock is behind the last sign of life, a gap lasts until 90 s after it.
  * 5. The latest 50 gaps are retained. If there are more, records with an effect count as complete only after
  *    the oldest gap, which is dropped.
  */
@@ -85,8 +85,8 @@ export class RecordCoverage {
   start({ unwrittenSince, savedAt, mayHaveLostCommits, wasOpen, isDamaged, aliveAt }: LastEnd): void {
     const now = this.#clock.now();
     const last = Math.max(savedAt ?? 0, aliveAt ?? 0);
-    // After a boot, the clock may be behind the time at which the previous agent ended.
-    const until = mayHaveLostCommits || now < last ? Math.max(now, last + LONGEST_SILENCE_MS) : now;
+    // The clock may be behind the time at which the previous agent ended.
+    const until = now < last ? last + LONGEST_SILENCE_MS : now;
     const addGap = (from: number, why: string) => this.addGap({ from, to: Math.max(from, until), why });
     // It is unknown which records were in the damaged rows.
     if (isDamaged) addGap(this.#stored.since, whys.damaged);

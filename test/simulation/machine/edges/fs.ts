@@ -21,9 +21,16 @@ function changing<F extends Call>(call: F, event: "rename" | "change", ...at: nu
     for (const file of files) if (writes(call, file, args[1])) mustBeWritable(call.name, file);
     if (needsSpace(call, args[0])) mustHaveSpace("write", args[0]);
     const result = (call as unknown as (...all: unknown[]) => unknown)(...args);
+    if ((call as unknown) === real.writeFileSync) stamp(args[0]);
     for (const file of files) if (typeof file === "string") changed(file, event);
     return result;
   }) as unknown as F;
+}
+
+// The kernel's time is not that of the world.
+function stamp(file: unknown): void {
+  const seconds = (processIfAny()?.clock.now() ?? 0) / 1_000;
+  if (typeof file === "string" && seconds > 0) real.utimesSync(file, seconds, seconds);
 }
 
 /** Returns whether a call would change the file system: not if it only reads, or removes what does not exist. */

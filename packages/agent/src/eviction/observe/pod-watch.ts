@@ -27,7 +27,7 @@ const MOST_NAMED = 1_000;
 // does not imply that all changes are known.
 const BACKLOG_MS = 5_000;
 // A watch that opens within this time after a list has missed nothing.
-const SOON_MS = 1_000;
+const SOON_MS = 50;
 
 /**
  * The pods of one node, from a watch on the API server. Keeps only the fields of each pod that eviction reads and the
