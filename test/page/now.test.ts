@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises";
 import { SteppedClock } from "@nodekeeper/testing";
 import { eventually, until } from "@nodekeeper/testing/until";
 import type { Browser, Locator } from "playwright-core";
@@ -73,7 +74,7 @@ it("has the thresholds that are met, the evictions with their outcome, and the l
   open.expectNoProblems();
 });
 
-it("counts down by itself, without a message of the agent", async () => {
+it("counts down by itself, but not while it is disconnected", async () => {
   await using node = await startNode({ flags: { evictionLimitsPerNode: "1", evictionLimitsWindow: "1m" } });
   node.addPod("web");
   await using open = await OpenPage.open(browser, node.agent.address);
@@ -83,8 +84,12 @@ it("counts down by itself, without a message of the agent", async () => {
   await free.waitFor();
   const seconds = async () => Number(/in (\d+) s/.exec((await free.textContent()) ?? "")?.[1]);
   const before = await seconds();
-  await node.agent.stop();
   await expect.poll(seconds, { timeout: 120_000 }).toBeLessThan(before - 1);
+  await node.agent.stop();
+  await open.see(/port-forward|forwarded/);
+  const last = await free.textContent();
+  await setTimeout(3_000);
+  expect(await free.textContent()).toBe(last);
 });
 
 it("dry run can't be missed: nothing is evicted, and what would have been is there once with its number", async () => {

@@ -9,6 +9,7 @@ import { Icon } from "./parts/icon.tsx";
 import { lazyView } from "./parts/lazy-view.tsx";
 import { ModeBadge } from "./parts/mode-badge.tsx";
 import { withStyles } from "./parts/styles.ts";
+import { KnownUntil } from "./parts/ticker.ts";
 import { at, shown } from "./text.ts";
 import { views } from "./views.ts";
 
@@ -89,7 +90,9 @@ export function Page({ follower }: { follower: Follower }) {
               </button>
             </div>
             <ExportsContext.Provider value={exports}>
-              <view.Component live={live} address={address} />
+              <KnownUntil.Provider value={knownUntil(live.connection)}>
+                <view.Component live={live} address={address} />
+              </KnownUntil.Provider>
             </ExportsContext.Provider>
           </Guard>
         ) : (
@@ -112,6 +115,10 @@ export function Page({ follower }: { follower: Follower }) {
       </footer>
     </>
   );
+}
+
+function knownUntil(connection: Live["connection"]): number {
+  return connection.state === "lost" ? connection.at : Number.POSITIVE_INFINITY;
 }
 
 /** Returns what is open above the view, and opens it by its key. */

@@ -31,6 +31,15 @@ export class Ticker {
 /** The page's ticker, shared so that all counters change at the same moment. */
 export const PageTicker = createContext(new Ticker());
 
+/** Time of the last message of an agent that is disconnected: the node's state since then is unknown. */
+export const KnownUntil = createContext(Number.POSITIVE_INFINITY);
+
+/** As `useTicking`, for a text about the node's state, which stays as of the last message of a disconnected agent. */
+export function useKnownTicking(textOf: (now: number) => string): string {
+  const until = useContext(KnownUntil);
+  return useTicking((now) => textOf(Math.min(now, until)));
+}
+
 /** Returns a text that depends on the current time. Rerenders only this component, and only when the text changes. */
 export function useTicking(textOf: (now: number) => string): string {
   const ticker = useContext(PageTicker);

@@ -7,8 +7,8 @@ import { PluginLink } from "../../parts/plugin-links.tsx";
 import { Prose } from "../../parts/prose.tsx";
 import { Section } from "../../parts/section.tsx";
 import { Table } from "../../parts/table.tsx";
-import { useTicking } from "../../parts/ticker.ts";
-import { Age, Countdown } from "../../parts/time.tsx";
+import { useKnownTicking } from "../../parts/ticker.ts";
+import { Age, Countdown, Duration } from "../../parts/time.tsx";
 import { shown } from "../../text.ts";
 
 type Budgets = ApiAnswers["eviction/budgets"];
@@ -58,14 +58,14 @@ function cellsOf(threshold: Threshold, isDry: boolean) {
     <PluginLink name={plugin} />,
     shown(thresholdText(scope, threshold)),
     <Badge tone={metType === "hard" ? "bad" : "warn"}>{metType}</Badge>,
-    <Age since={since} bare />,
+    <Duration since={since} />,
     isDry ? "dry run: only recorded" : <Consequence threshold={threshold} />,
   ];
 }
 
 function Consequence({ threshold }: { threshold: Threshold }) {
   const { confirmed, since, gracePeriodSeconds } = threshold;
-  const why = useTicking((now) => whyNoPodText(threshold, now) ?? "pods are selected");
+  const why = useKnownTicking((now) => whyNoPodText(threshold, now) ?? "pods are selected");
   if (!confirmed)
     return (
       <>

@@ -4,7 +4,7 @@ import type { Live } from "../../live.ts";
 import { type Fact, Facts } from "../../parts/facts.tsx";
 import { SignalDays } from "../../parts/signal-days.tsx";
 import { Table } from "../../parts/table.tsx";
-import { Age, Time } from "../../parts/time.tsx";
+import { Age, Duration, Time } from "../../parts/time.tsx";
 import { quantity, shown } from "../../text.ts";
 import { durationText, failureText, rateText } from "./calls.ts";
 import { Exchange } from "./exchange.tsx";
@@ -141,7 +141,7 @@ function OtherSockets({ rows }: { rows: readonly PluginRow[] }) {
               {stateText(row)}{" "}
               {row.since !== undefined && (
                 <small>
-                  for <Age since={row.since} bare />
+                  for <Duration since={row.since} />
                 </small>
               )}
             </>,

@@ -1,7 +1,7 @@
 import { addressOf } from "../../address.ts";
 import { Name } from "../../parts/name.tsx";
 import { Table } from "../../parts/table.tsx";
-import { Age } from "../../parts/time.tsx";
+import { Age, Duration } from "../../parts/time.tsx";
 import { shown } from "../../text.ts";
 import { durationText, failureText, rateText } from "./calls.ts";
 import { addressName, type Plugin } from "./groups.ts";
@@ -47,7 +47,7 @@ function rowOf(plugin: Plugin) {
           {row.since !== undefined && (
             <>
               {" for "}
-              <Age since={row.since} bare />
+              <Duration since={row.since} />
             </>
           )}
         </small>

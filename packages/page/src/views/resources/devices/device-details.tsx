@@ -1,6 +1,6 @@
 import { type Fact, Facts } from "../../../parts/facts.tsx";
 import { PodLinks } from "../../../parts/pod-links.tsx";
-import { Age } from "../../../parts/time.tsx";
+import { Duration } from "../../../parts/time.tsx";
 import { shown } from "../../../text.ts";
 import type { Claim, Holders } from "./claim-text.ts";
 import type { Device, GridDevice } from "./device-state.ts";
@@ -27,7 +27,7 @@ export function DeviceDetails({ device, holders }: { device: GridDevice; holders
 function Holder({ claim: { namespace, name, state, updatedAt, pods = [] } }: { claim: Claim }) {
   return (
     <>
-      {shown(namespace)}/{shown(name)}, {state} for <Age since={updatedAt} bare />
+      {shown(namespace)}/{shown(name)}, {state} for <Duration since={updatedAt} />
       {pods.length > 0 && (
         <>
           , for pod <PodLinks names={pods} />

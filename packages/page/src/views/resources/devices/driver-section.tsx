@@ -4,7 +4,7 @@ import { type Fact, Facts } from "../../../parts/facts.tsx";
 import { Name } from "../../../parts/name.tsx";
 import { PodLinks } from "../../../parts/pod-links.tsx";
 import { Table } from "../../../parts/table.tsx";
-import { Age } from "../../../parts/time.tsx";
+import { Age, Duration } from "../../../parts/time.tsx";
 import { shown } from "../../../text.ts";
 import { DeviceGrid } from "./device-grid.tsx";
 import type { Driver, DriverClaims } from "./device-state.ts";
@@ -29,7 +29,7 @@ export function DriverSection({ driver, claims, chosen, isAlone }: DriverSection
     [
       "Stream",
       <>
-        {streamText(driver)}, for <Age since={since} bare />
+        {streamText(driver)}, for <Duration since={since} />
       </>,
     ],
     ["Last message", messageAt === undefined ? "none yet" : <Age since={messageAt} />],
@@ -93,7 +93,7 @@ function ClaimTable({ driver, claims: { claims } }: { driver: string; claims: Dr
               <>
                 {state}{" "}
                 <small>
-                  for <Age since={updatedAt} bare />
+                  for <Duration since={updatedAt} />
                 </small>
               </>,
               devices.map((device) => shown(device)).join(", ") || "–",
