@@ -192,7 +192,7 @@ describe("replay", () => {
     const same = candidate("eviction:\n  burst: 5\n  dryRunPlugins: []\n");
     expect(await ask("replay", "--config", same)).toMatchObject({
       out: expect.stringContaining("No round differs."),
-      stderr: "",
+      stderr: expect.stringMatching(/^nodekeeper: No records before \S+Z are kept\.\n$/),
     });
     expect(await ask("replay", "--config", candidate("eviction:\n  burst: 5\n"))).toMatchObject({
       out: expect.stringContaining("- evicted  default/db: the plugin is in dry run"),

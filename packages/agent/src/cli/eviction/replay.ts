@@ -9,6 +9,7 @@ import {
 } from "@nodekeeper/api/replay";
 import {
   differenceText,
+  missingLines,
   type ReplayLabel,
   replayLines,
   replaySentences,
@@ -58,6 +59,8 @@ export async function replayCommand(
     );
   }
   printAs(output, format, shown, () => replayPage(shown, since, output));
+  const { coverage } = await source.explainNode();
+  for (const line of missingLines(coverage, since ?? coverage.oldest ?? 0)) printMessage(line);
 }
 
 /** A replay, with the differences between the policies. */

@@ -155,6 +155,18 @@ describe("what was done", () => {
       ],
     ],
     [
+      "an eviction, and records that are missing",
+      {
+        evictions: [{ ...eviction, dryRun: false, outcome }],
+        gaps: [{ from: NOW - 1_800_000, to: NOW - 600_000, why: "the disk was full" }],
+      },
+      [
+        "1 pod evicted in the last hour",
+        "The last, 4 s ago: shop/cart, evicted: pod deleted",
+        "Records are missing between 2026-11-21T20:30:00.000Z and 2026-11-21T20:50:00.000Z: the disk was full",
+      ],
+    ],
+    [
       "records of before it that are missing",
       { gaps: [{ from: 0, to: NOW - 3_600_001, why: "the disk was full" }] },
       ["Nothing in the last hour"],

@@ -103,8 +103,8 @@ export function doneLines({ live, evictions, now }: Facts): Line[] {
     });
   for (const { name, since } of live["eviction/node"]?.conditions ?? [])
     lines.push({ tone: "warn", text: `Condition ${name} set at ${timeOf(since)}` });
-  if (lines.length > 0) return lines;
   const [missing] = missingLines(evictions.coverage, now - HOUR_MS);
+  if (lines.length > 0) return missing ? [...lines, { tone: "quiet", text: missing.slice(0, -1) }] : lines;
   const text = missing ? `Nothing is recorded for the last hour. ${missing}` : "Nothing in the last hour.";
   return [{ tone: "quiet", text: text.slice(0, -1) }];
 }

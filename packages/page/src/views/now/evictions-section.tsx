@@ -73,6 +73,11 @@ export function EvictionsSection({ live, lastHour, problem }: LastEvictions & { 
           }))}
         />
       )}
+      {groups.length > 0 && missing.length > 0 && (
+        <p class="quiet">
+          <Prose text={missing.join(" ")} />
+        </p>
+      )}
       {lastHour?.isCut && <p class="quiet">There are newer ones, which are not read: see the timeline.</p>}
       {groups.length > MOST_SHOWN && (
         <p class="quiet">
