@@ -65,7 +65,7 @@ describe("names and texts of others", () => {
     ["pods", "#/pod", /l{60}/],
     ["rounds", "#/round", /l{60}/],
     ["a round", "#/round/1", /gnp\.exe/],
-    ["a round that there is not", `#/round/${encodeURIComponent(HOSTILE)}`, /not recorded/],
+    ["a round that there is not", `#/round/${encodeURIComponent(HOSTILE)}`, /No record of round/],
     ["now", "#/now", /worker-1/],
     ["plugins", "#/plugins", /gnp\.exe/],
     ["resources", "#/resources", /worker-1/],
