@@ -65,7 +65,11 @@ export const binding: readonly Rule[] = [
             unpreparations.some((each) => each.uid === uid && each.at >= allocation.at) ||
             history.boots.some(({ at }) => at >= allocation.at);
           const isForgotten = history.unwritten.some(({ to }) => to >= allocation.at);
-          if (isUnprepared || isForgotten) continue;
+          // What could not be unprepared for an earlier pod has a record, and counts as prepared.
+          const isLeft = devices.kubelet.failedUnprepares.some(
+            ({ key, at }) => key.endsWith(`/${uid}`) && at < allocation.at,
+          );
+          if (isUnprepared || isForgotten || isLeft) continue;
           const pod = binding!.scheduler.pods.find((each) => isReservedFor(claim, each));
           if (pod) return `${claim.metadata.name} of ${pod.metadata.name}`;
         }
