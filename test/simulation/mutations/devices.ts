@@ -104,7 +104,7 @@ export const deviceMutations: readonly Mutation[] = [
     from: "return [...removals, ...plans].filter(",
     to: "return plans.filter(",
     promise: allocatable,
-    seed: 8,
+    seed: 13,
   },
   {
     name: "slices that are not written for long fail no check",

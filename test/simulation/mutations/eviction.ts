@@ -52,7 +52,7 @@ export const evictionMutations: readonly Mutation[] = [
     from: "await withDeadline(clock, { ms: deadlineMs }, scope.signal, work);",
     to: "await work(scope.signal);",
     promise: relieved,
-    seed: 112,
+    seed: 198,
   },
   {
     name: "the answer of an earlier round is used if a call fails",
@@ -150,7 +150,7 @@ export const evictionMutations: readonly Mutation[] = [
     from: "this.#queue.addAfter(task.pod.uid, delay);",
     to: "",
     promise: relieved,
-    seed: 224,
+    seed: 124,
   },
   {
     name: "taints count as late although they are as desired",
@@ -343,6 +343,6 @@ export const evictionMutations: readonly Mutation[] = [
     from: "...(stopsContainers ? { stopsContainers } : {}),",
     to: "",
     promise: truth,
-    seed: 23,
+    seed: 26,
   },
 ];
