@@ -300,6 +300,8 @@ function longestBlindnessMs({ slow, slowestMs, stalledWatches }: FaultRates): nu
   return LONGEST_BLINDNESS_MS + slowMs + (Number.isFinite(stalledWatches) ? STALL_MS : 0);
 }
 
+const POD_LIST = /\/api\/v1\/pods(\?|$)/;
+
 /** Returns whether a pod may have come and gone while the agent's watch of pods was not open. */
 function wasPerhapsUnseen({ createdAt, endedAt, goneAt = endedAt }: PodTruth, world: World): boolean {
   const {
@@ -307,13 +309,15 @@ function wasPerhapsUnseen({ createdAt, endedAt, goneAt = endedAt }: PodTruth, wo
     plan: { faults },
   } = world;
   if (goneAt - createdAt < blindnessMs(world)) return true;
-  // The first list of an agent may arrive late.
+  // The first list of an agent may arrive late, or be lost and requested again.
   const slowMs = faults.slow > 0 ? 2 * faults.slowestMs : 0;
+  const isListLost = (from: number) =>
+    history.lost.some(({ at, url }) => at >= from && at <= goneAt && POD_LIST.test(url));
   const isUnlisted = history.lives.some(
     ({ startedAt }, at) =>
       createdAt >= (history.lives[at - 1]?.endedAt ?? 0) &&
       goneAt >= startedAt &&
-      goneAt <= startedAt + slowMs,
+      goneAt <= startedAt + slowMs + (isListLost(startedAt) ? LONGEST_BLINDNESS_MS : 0),
   );
   if (isUnlisted) return true;
   const longestMs = longestBlindnessMs(faults);

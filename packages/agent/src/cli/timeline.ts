@@ -71,8 +71,8 @@ export async function timelineCommand(
 }
 
 /**
- * Returns where to continue after the agent was unavailable. If it has a new database, ids start from 1 again. The
- * time alone is not enough: a mark may be older than one recorded before it.
+ * Returns the position from which to resume after the agent was unavailable. IDs restart at 1 if it has a new database.
+ * Comparing times is not sufficient: a mark may be older than one recorded before it.
  */
 async function positionAfter(
   agent: AgentConnection,

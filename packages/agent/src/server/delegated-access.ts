@@ -47,7 +47,8 @@ const MAX_DECISIONS = 1_024;
 const REVIEWS_OF_STRANGERS = { perSecond: 2, burst: 10 };
 // Reviews also share the connections to the API server, which slow ones occupy.
 const REVIEWS_OF_STRANGERS_AT_ONCE = { permits: 2, maxWaiting: 8 };
-// Requests that wait for a review, each in a place of the server. Further ones are refused at once.
+// Limits the requests with unknown tokens that await a review, because each occupies one of the server's places. Excess
+// requests are rejected immediately.
 const STRANGERS_AT_ONCE = { permits: 8, maxWaiting: 0 };
 // For tokens that were allowed at least one path. The page reads some 30 paths; each is reviewed once a minute.
 const REVIEWS_OF_READERS = { perSecond: 5, burst: 30 };

@@ -41,7 +41,7 @@ export interface CollectedAsks {
   asked: Map<string, AskedPod>;
   /** Plugins that named only pods that can't be evicted, sorted. */
   unusable: UnusableAnswers[];
-  /** Candidates that a plugin named for a hard threshold and that are not selected for it, by UID, with the reason. */
+  /** Candidates that plugins named for hard thresholds but that are passed over, with the reason, by UID. */
   passedOver: ReadonlyMap<string, RefusalReason>;
   /** Why no pod may be selected for a confirmed hard threshold, by plugin. */
   unserved: Map<string, Pick<UnservedThreshold, "reason" | "message">>;

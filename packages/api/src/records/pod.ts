@@ -18,8 +18,8 @@ export type PodEnding = NodePod["ending"];
 export type ContainerExit = ValueOf<typeof containerExit>;
 
 /**
- * Number of exits of its containers that a pod's history keeps, and beyond that the last one of each container. With
- * fewer, it has all that the agent has learned of.
+ * Maximum number of container exits in a pod's history; the last exit of each container is kept beyond it. A history
+ * with fewer exits has all that the agent observed.
  */
 export const MOST_EXITS = 20;
 

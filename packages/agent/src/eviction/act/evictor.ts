@@ -209,6 +209,11 @@ export class PodEvictor implements Runnable {
     const { clock, log, policy } = this.#options.context;
     const { message, retryAfterMs, graceSeconds, isForbidden } = next;
     task.phase = "waiting";
+    if (task.withdrawn !== undefined) {
+      this.#journal.step(task, message);
+      this.#tasks.end(task, { result: "withdrawn", message: task.withdrawn });
+      return;
+    }
     if (next.isRefused) task.refusals++;
     const delay = Math.max(retryAfterMs ?? 0, delayAfter(task.tries++, retryPolicies.eviction));
     // The grace period is unknown until the pod has been read.
@@ -217,11 +222,6 @@ export class PodEvictor implements Runnable {
       clock.monotonic() + Math.min(releaseTimeMs(graceSeconds ?? 0, policy()), longestReleaseMs);
     const mostRefusals = retryAfterMs === undefined ? MOST_REFUSALS : MOST_REFUSALS_WITH_WAIT;
     const isOver = task.tries >= MOST_TRIES || task.refusals >= mostRefusals;
-    if (task.withdrawn !== undefined) {
-      this.#journal.step(task, message);
-      this.#tasks.end(task, { result: "withdrawn", message: task.withdrawn });
-      return;
-    }
     if (isOver || clock.monotonic() + delay >= task.deadline) {
       const end = { message: `no success after ${attempts(task.tries)}: ${message}`, isForbidden };
       this.#tasks.end(task, { result: "failed", ...end });

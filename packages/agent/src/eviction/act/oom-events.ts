@@ -30,16 +30,14 @@ export class OomEvents {
       "container OOM-killed",
     );
     const code = exit.exitCode === null ? "" : ` (exit code ${exit.exitCode})`;
-    const held = [
-      limit === undefined ? "" : limit === null ? "It has no memory limit." : `Memory limit: ${limit}.`,
-      usageBytes === undefined ? "" : `Last known memory usage of the pod: ${roundedBytes(usageBytes)}.`,
-    ];
+    const texts = [`Container ${exit.name} was OOM-killed${code}.`];
+    if (limit !== undefined) texts.push(limit ? `Memory limit: ${limit}.` : "It has no memory limit.");
+    if (usageBytes !== undefined)
+      texts.push(`Last known memory usage of the pod: ${roundedBytes(usageBytes)}.`);
     events.record({
       type: "Warning",
       reason: "ContainerOOMKilled",
-      message: [`Container ${exit.name} was OOM-killed${code}.`, ...held.filter((text) => text !== "")].join(
-        " ",
-      ),
+      message: texts.join(" "),
       regarding: aboutPod(pod),
     });
   }

@@ -160,7 +160,7 @@ export class PodHistory implements PodObserver, Runnable {
     entry.leftAt = this.#options.clock.now();
     // Clamped to when the pod was here: the wall clock may have been set back, or no watch event received.
     if (!last || isMissed) {
-      // A pod that a reopened watch delivers may be gone already: it was there when it was created.
+      // A reopened watch may deliver a pod that no longer exists: only its creation is certain.
       const createdAt = Date.parse(`${last?.metadata.creationTimestamp}`) || entry.seenAt;
       const requestedAt = entry.ending.deletion?.requestedAt ?? 0;
       const knownAt = Math.max(this.#watchedBefore ?? this.#heardAt, createdAt, requestedAt);

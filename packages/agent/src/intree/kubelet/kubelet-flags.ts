@@ -5,7 +5,7 @@ import type { TopologyManager } from "./topology-policy.ts";
 // Searching all processes takes milliseconds, and the kubelet is rarely restarted. Milliseconds.
 const SEARCH_INTERVAL_MS = 60_000;
 
-/** Flags of the kubelet that decide on its topology manager settings. */
+/** Kubelet flags that determine the topology manager settings. */
 export interface TopologyFlags extends Partial<TopologyManager> {
   /** Directory of files that override the configuration file. */
   dropIns?: string;
