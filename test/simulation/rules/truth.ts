@@ -270,6 +270,8 @@ function lostAbout(world: World, pod: PodTruth): LostEvidence {
       isForgotten(createdAt, recordedAt + blindnessMs(world)) ||
       isUnsaved(history, Math.max(createdAt, endedAt - LATE_REQUEST_MS), recordedAt) ||
       isUnwritten(world, pod) ||
+      // The agent may not have seen the start time of a pod, before which no request can have been sent.
+      history.unwritten.some(({ to }) => to >= endedAt - LATE_REQUEST_MS) ||
       machine.wallOffset !== 0 ||
       wasPerhapsUnseen(pod, world),
   };
