@@ -310,11 +310,13 @@ function wasPerhapsUnseen({ createdAt, endedAt, goneAt = endedAt }: PodTruth, wo
     history,
     plan: { faults },
   } = world;
-  if (goneAt - createdAt < blindnessMs(world)) return true;
-  // The first list of an agent may arrive late, or be lost and requested again.
-  const slowMs = faults.slow > 0 ? 2 * faults.slowestMs : 0;
   const isListLost = (from: number) =>
     history.lost.some(({ at, url }) => at >= from && at <= goneAt && POD_LIST.test(url));
+  // After a list is lost, the agent waits once more.
+  const waits = isListLost(createdAt - LONGEST_BLINDNESS_MS) ? 2 : 1;
+  if (goneAt - createdAt < waits * blindnessMs(world)) return true;
+  // The first list of an agent may arrive late, or be lost and requested again.
+  const slowMs = faults.slow > 0 ? 2 * faults.slowestMs : 0;
   const isUnlisted = history.lives.some(
     ({ startedAt }, at) =>
       createdAt >= (history.lives[at - 1]?.endedAt ?? 0) &&
