@@ -19,7 +19,7 @@ let cluster: TestCluster;
 let agent: RunningAgent;
 
 beforeEach(async () => {
-  cluster = await startCluster({ removePodsAfterGrace: false });
+  cluster = await startCluster({ removePodsAfterGrace: false, bookmarkIntervalMs: 100 });
 });
 afterEach(async () => {
   await agent?.stop();
@@ -69,6 +69,11 @@ const untilSeen = (name: string) =>
     const { history } = await agent.api(`eviction/explain?pod=default/${name}`);
     return history !== undefined;
   });
+/** Waits for a bookmark of the pods. On a busy machine, an earlier deletion has an interval, not a time. */
+const untilWatched = () =>
+  until("a bookmark", async () =>
+    /watch_events_total{resource="pods",type="BOOKMARK"} [1-9]/.test(await agent.metrics()),
+  );
 /** Waits until the agent has written that the pod left. */
 const untilLeft = (name: string) =>
   until(`${name} is recorded as deleted`, async () => {
@@ -89,6 +94,7 @@ describe("explain pod", () => {
       const { history } = await agent.api("eviction/explain?pod=default/web");
       return history.ending.deletion !== null;
     });
+    await untilWatched();
     // As the kubelet does when the containers have stopped.
     update("web", (web) => {
       web.metadata.deletionTimestamp = new Date().toISOString();
@@ -166,6 +172,7 @@ describe("explain pod", () => {
     ];
     for (const [name] of cases) cluster.addPod(name);
     agent = await startAgent(cluster);
+    await untilWatched();
     for (const [name, status] of cases) {
       await untilSeen(name);
       update(name, (changed) => Object.assign(changed.status, status));

@@ -50,11 +50,12 @@ export interface TestCluster {
 
 /**
  * Starts an API server. With `withNode: false` the Node object is missing; with `removePodsAfterGrace: false` a deleted
- * pod stays until somebody plays the kubelet.
+ * pod stays until somebody plays the kubelet. `bookmarkIntervalMs` is one minute unless set, as that of an API server.
  */
 export async function startCluster({
   withNode = true,
   removePodsAfterGrace = true,
+  bookmarkIntervalMs = 60_000,
 } = {}): Promise<TestCluster> {
   const directory = mkdtempSync(join(tmpdir(), "nk-it-"));
   const requests: SeenRequest[] = [];
@@ -64,6 +65,7 @@ export async function startCluster({
     clock: systemClock,
     log: silentLogger,
     removePodsAfterGrace,
+    bookmarkIntervalMs,
     faults: (request) => {
       requests.push({ ...request, at: performance.now() });
       return cluster.fault(request);

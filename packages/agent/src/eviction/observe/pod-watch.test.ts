@@ -55,6 +55,11 @@ const start = async () => {
   running = watch.run(stop.signal);
   await until("the pods are listed", () => watch.isSynced);
 };
+const steppedBy = (stepped: Clock) => ({
+  now: () => stepped.now(),
+  after: (ms: number, callback: () => void) => stepped.after(ms, callback),
+  sleep: (ms: number, signal?: AbortSignal) => stepped.sleep(ms, signal),
+});
 const names = () =>
   watch
     .list()
@@ -149,14 +154,15 @@ describe("the pods of a node", () => {
 });
 
 it("tells its observer which deletions may have been missed: those that a reopened watch delivers first", async () => {
-  const left: [string, boolean][] = [];
+  const left: boolean[] = [];
+  let monotonic = 0;
   const observer = {
     seen: () => {},
-    left: (uid: string, _last: unknown, isMissed: boolean) => void left.push([uid, isMissed]),
+    left: (_uid: string, _last: unknown, isMissed: boolean) => void left.push(isMissed),
     listed: () => {},
     heard: () => {},
   };
-  watch = newWatch({ observer });
+  watch = newWatch({ observer, clock: { ...steppedBy(clock), monotonic: () => monotonic } });
   for (const name of ["a", "b", "c"]) server.store.put(jsonPod(name));
   await start();
   const isOpen = () => watch.healthCheck().check().message === "watching";
@@ -167,14 +173,46 @@ it("tells its observer which deletions may have been missed: those that a reopen
   server.cutWatches();
   await until("the watch is lost", () => !isOpen());
   server.store.delete("pods", "b", "default");
+  monotonic = 1_000;
   await until("the second deletion", () => {
     clock.advance(1_000);
     return left.length === 2;
   });
-  clock.advance(60_000);
+  monotonic = 10_000;
   server.store.delete("pods", "c", "default");
   await until("the third deletion", () => left.length === 3);
-  expect(left.map(([, isMissed]) => isMissed)).toEqual([false, true, false]);
+  expect(left).toEqual([false, true, false]);
+});
+
+it("tells its observer that a deletion after a bookmark was not missed", async () => {
+  const left: boolean[] = [];
+  let heard = 0;
+  let monotonic = 0;
+  const observer = {
+    seen: () => {},
+    left: (_uid: string, _last: unknown, isMissed: boolean) => void left.push(isMissed),
+    listed: () => {},
+    heard: () => void heard++,
+  };
+  watch = newWatch({ observer, clock: { ...steppedBy(clock), monotonic: () => monotonic } });
+  for (const name of ["a", "b"]) server.store.put(jsonPod(name));
+  await start();
+  const isOpen = () => watch.healthCheck().check().message === "watching";
+  await until("the watch is open", isOpen);
+  server.cutWatches();
+  await until("the watch is lost", () => !isOpen());
+  monotonic = 1_000;
+  await until("the watch is open again", () => {
+    clock.advance(1_000);
+    return isOpen();
+  });
+  server.store.delete("pods", "a", "default");
+  await until("the first deletion", () => left.length === 1);
+  clock.advance(60_000);
+  await until("a bookmark", () => heard === 1);
+  server.store.delete("pods", "b", "default");
+  await until("the second deletion", () => left.length === 2);
+  expect(left).toEqual([true, false]);
 });
 
 it("tells its observer until when all changes are known: at a bookmark, and at events of a watch that has been open for long", async () => {
@@ -182,13 +220,7 @@ it("tells its observer until when all changes are known: at a bookmark, and at e
   let monotonic = 0;
   const observer = { seen: () => {}, left: () => {}, listed: () => {}, heard: () => void heard++ };
   // A busy machine does not count as time for which the watch has been open.
-  const paused: Clock = {
-    now: () => clock.now(),
-    monotonic: () => monotonic,
-    after: (ms, callback) => clock.after(ms, callback),
-    sleep: (ms, signal) => clock.sleep(ms, signal),
-  };
-  watch = newWatch({ observer, clock: paused });
+  watch = newWatch({ observer, clock: { ...steppedBy(clock), monotonic: () => monotonic } });
   await start();
   await until("the watch is open", () => watch.healthCheck().check().message === "watching");
   server.store.put(jsonPod("a"));

@@ -71,7 +71,11 @@ export class PodWatch implements NodePods, Runnable {
             this.#heard();
             this.#upsert(object);
           },
-          onBookmark: () => options.observer?.heard(),
+          onBookmark: () => {
+            // It follows every change that was missed.
+            this.#missedUntil = Number.NEGATIVE_INFINITY;
+            options.observer?.heard();
+          },
           onDelete: (object) => {
             this.#heard();
             this.#gone.delete(object.metadata.uid ?? "");
