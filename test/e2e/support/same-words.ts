@@ -108,18 +108,24 @@ function hasEvent({ victim, outcome }: Round): boolean {
 function isMissing(round: Round, archived: readonly Round[]): boolean {
   if (hasEvent(round)) return true;
   const before = archived.filter(({ at }) => at <= round.at);
+  // The request may have been forced before: such a refusal is archived although the plugin's threshold is soft.
+  const refused = new Set(before.flatMap(({ refusals }) => consequentialOf(refusals)));
   return (
-    hardRefusalsOf(round).some((refusal) => !before.some((one) => hardRefusalsOf(one).includes(refusal))) ||
+    hardRefusalsOf(round).some((refusal) => !refused.has(refusal)) ||
     round.withdrawals.some(
       ({ stage }) => !before.some((one) => one.withdrawals.some((other) => other.stage === stage)),
     )
   );
 }
 
-// Of requests without a threshold, the rounds do not have whether they were hard.
+// Forced requests are hard, whatever the plugin's threshold, but the rounds do not have which ones were forced.
 function hardRefusalsOf({ thresholds, refusals }: Round): string[] {
   const hard = new Set(thresholds.filter(({ metType }) => metType === "hard").map(({ plugin }) => plugin));
+  return consequentialOf(refusals.filter(({ plugin }) => hard.has(plugin)));
+}
+
+function consequentialOf(refusals: Round["refusals"]): string[] {
   return refusals
-    .filter(({ plugin, reason }) => hard.has(plugin) && !INCONSEQUENTIAL.has(reason))
+    .filter(({ reason }) => !INCONSEQUENTIAL.has(reason))
     .map(({ plugin, reason }) => `${plugin} ${reason}`);
 }
