@@ -96,10 +96,11 @@ export function isForgotten(
 ): boolean {
   const recordedAt = eviction.at + untilRecordedMs;
   // On a full disk, smaller commits may succeed. What waits is written some seconds after there is space.
-  const isWaiting = (at: number) =>
-    full.some(({ from, to }) => from <= recordedAt && recordedAt <= to && at <= to + REWRITTEN_MS);
+  const isWaiting = (until: number) =>
+    full.some(({ from, to }) => from <= recordedAt && recordedAt <= to && until <= to + REWRITTEN_MS);
   return boots.some(
-    ({ at, keptUntil }) => at <= now && eviction.at <= at && (recordedAt > keptUntil || isWaiting(at)),
+    ({ at, keptUntil }) =>
+      at <= now && eviction.at <= at && (recordedAt > keptUntil || isWaiting(Math.min(at, keptUntil))),
   );
 }
 

@@ -247,8 +247,9 @@ function settledClaims({ devices: { scheduler, kubelet, installed }, machine, ap
       const { name = "", uid = "" } = claim.metadata;
       // For a pod that ended before another one used it.
       if (kubelet.isUnpreparing(uid) || kubelet.isUsedTooEarly(uid, pod.metadata.name)) return [];
-      // The kubelet may not have seen a pod that was created just before the rest.
-      const since = kubelet.find(uid)?.since ?? api.pods.all.get(pod.metadata.uid!)?.createdAt ?? 0;
+      // The kubelet may not have seen a claim that was allocated, or a pod that was created, just before the rest.
+      const createdAt = api.pods.all.get(pod.metadata.uid!)?.createdAt ?? 0;
+      const since = kubelet.find(uid)?.since ?? Math.max(createdAt, scheduler.allocatedAt(uid));
       if (machine.scheduler.now - since < UNDER_WAY_MS) return [];
       const held = heldDevices(claim);
       if (held.some((each) => scheduler.wasSharedWithin(each, UNDER_WAY_MS))) return [];

@@ -64,6 +64,11 @@ export class ClaimScheduler {
     return (this.#sharedAt.get(partOf(held)) ?? Number.NEGATIVE_INFINITY) >= this.#now - ms;
   }
 
+  /** Returns when it allocated a claim, in virtual milliseconds; 0 if it did not. */
+  allocatedAt(uid: string): number {
+    return this.#allocatedAt.get(uid) ?? 0;
+  }
+
   get claims(): KubeObject[] {
     return this.#api.store.list(CLAIMS);
   }
