@@ -45,6 +45,13 @@ it("the running kubelet's flags are found, followed over its restart, and search
     rmSync(join(root, "proc", "30"), { recursive: true });
     run(31, "kubelet", "/usr/bin/kubelet", "--topology-manager-policy=best-effort");
     expect(await policy()).toBe("best-effort");
+    // Read between its end and its start.
+    rmSync(join(root, "proc", "31"), { recursive: true });
+    expect(await policy()).toBe("best-effort");
+    await clock.step(59_000);
+    expect(await policy()).toBe("best-effort");
+    await clock.step(1_000);
+    expect(await policy()).toBeUndefined();
   } finally {
     rmSync(root, { recursive: true });
   }

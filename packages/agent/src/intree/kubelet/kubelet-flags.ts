@@ -23,20 +23,27 @@ export class KubeletFlags {
   readonly #clock: Clock;
   #pid: number | undefined;
   #notBefore = Number.NEGATIVE_INFINITY;
+  #known: TopologyFlags = {};
 
   constructor(host: Host, clock: Clock) {
     this.#host = host;
     this.#clock = clock;
   }
 
-  /** Returns the kubelet's flags; empty if there are none or its process is not visible. */
+  /**
+   * Returns the kubelet's flags; empty if there are none or its process is not visible. Those of a kubelet that has ended
+   * are kept until the next search, because it is usually started again with them.
+   */
   async read(signal: AbortSignal): Promise<TopologyFlags> {
     const now = this.#clock.monotonic();
-    if (this.#pid === undefined && now < this.#notBefore) return {};
+    const wasRunning = this.#pid !== undefined;
+    if (!wasRunning && now < this.#notBefore) return this.#known;
     this.#notBefore = now + SEARCH_INTERVAL_MS;
     const reading = await this.#host.findProcess("kubelet", this.#pid, signal);
     this.#pid = reading.state === "read" ? reading.value.pid : undefined;
-    return reading.state === "read" ? topologyFlags(reading.value.arguments) : {};
+    if (reading.state === "read") this.#known = topologyFlags(reading.value.arguments);
+    else if (!wasRunning) this.#known = {};
+    return this.#known;
   }
 }
 
