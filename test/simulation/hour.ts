@@ -55,7 +55,7 @@ export async function anHour(seed: number): Promise<Hour> {
   using world = new World(seed, {
     ...{ stormMs: STORM_MS, calmMs: CALM_MS, settings, faults, stopped: undefined },
     ...{ mostReplicas: 4, consumers: 1, reporters: 1, evictionPlugins: 3, drivers: 0, hasBinding: false },
-    hasShortLog: false,
+    ...{ hasShortLog: false, hasArchive: false },
   });
   const { machine, history, agent, operator } = world;
   const { init, scheduler } = machine;

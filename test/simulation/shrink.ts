@@ -16,6 +16,7 @@ const smaller: readonly ((plan: Outcome["plan"]) => PlanChanges)[] = [
   () => ({ hasShares: false }),
   () => ({ hasPools: false }),
   () => ({ hasShortLog: false }),
+  () => ({ hasArchive: false }),
   () => ({ drivers: 0 }),
   () => ({ drivers: 1 }),
   ({ stormMs }) => ({ stormMs: Math.round(stormMs / 2) }),

@@ -3,6 +3,7 @@ import { messageOf } from "@nodekeeper/core/lib";
 import { onUncaught, replaceGlobals } from "./machine/globals.ts";
 import { acts } from "./rules/acts.ts";
 import { agents } from "./rules/agents.ts";
+import { archive } from "./rules/archive.ts";
 import { binding } from "./rules/binding.ts";
 import { bounds } from "./rules/bounds.ts";
 import { conditions } from "./rules/conditions.ts";
@@ -76,6 +77,7 @@ const rules = [
   ...conditions,
   ...truth,
   ...selections,
+  ...archive,
   ...inTree,
   ...quiet,
   ...partialOutage,

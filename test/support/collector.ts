@@ -98,8 +98,7 @@ export class Collector {
     const { status = 200, headers = {}, rejected = 0, message = "", after, isCut } = this.answer(request);
     await after;
     if (status === 200) {
-      const resource = Object.fromEntries(attributesOf(logs[0]?.resource?.attributes ?? []));
-      this.logs.push(...request.logs.slice(rejected).map((log) => storedOf(log, resource)));
+      this.logs.push(...storedLogs(logs).slice(rejected));
       this.spans.push(...request.spans);
     }
     if (isCut) {
@@ -112,6 +111,14 @@ export class Collector {
       status === 200 && isLogs ? ExportLogsServiceResponse.encode({ partialSuccess }).finish() : undefined,
     );
   }
+}
+
+/** Returns the records of a request as stores show them. */
+export function storedLogs(logs: ExportLogsServiceRequest["resourceLogs"]): StoredLog[] {
+  return logs.flatMap(({ resource, scopeLogs }) => {
+    const shared = Object.fromEntries(attributesOf(resource?.attributes ?? []));
+    return scopeLogs.flatMap(({ logRecords }) => logRecords.map((log) => storedOf(log, shared)));
+  });
 }
 
 function storedOf(log: LogRecord, resource: StoredLog["resource"]): StoredLog {

@@ -16,6 +16,8 @@ const cached = "At rest the cache of pods equals the runtime.";
 const running = "The agent ends only when it is told to.";
 const state = "packages/agent/src/state";
 const core = "packages/core/src";
+const archived =
+  "After quiet, the archive has each eviction that the node has on record, with its outcome, or says that records are missing.";
 const partChecked = "The check of a part fails while it does not work, and recovers with it.";
 
 /** Defects of the state directory, of pods and their events, and of what all modules share. */
@@ -189,5 +191,13 @@ export const stateMutations: readonly Mutation[] = [
     to: "if (known) return known.item;",
     promise: cached,
     seed: 176,
+  },
+  {
+    name: "records that the collector did not accept are removed from the queue",
+    file: "packages/agent/src/archive/sender.ts",
+    from: "      this.#failed(delivery.message);",
+    to: "      this.#failed(delivery.message);\n      queue.done(items.length, 0);",
+    promise: archived,
+    seed: 6,
   },
 ];

@@ -35,6 +35,8 @@ export interface Plan {
   hasPools: boolean;
   /** Whether the agent's log of lifecycle events is so short that cursors fall off it. */
   hasShortLog: boolean;
+  /** Whether the agent exports its records to a collector. */
+  hasArchive: boolean;
   /** With which the agent is started first. */
   settings: Settings;
   /** Undefined if the agent stops no containers. */
@@ -96,6 +98,7 @@ const POOLS = 9_000_011;
 const SHARES = 12_000_017;
 const POOL_FAULTS = 10_000_019;
 const SHORT_LOG_SEED = 13_000_027;
+const ARCHIVE = 14_000_029;
 
 // Share of the worlds in which the agent stops containers.
 const STOPPING = 0.25;
@@ -105,6 +108,10 @@ const BINDING_SHARE = 0.2;
 
 // Share of the worlds in which claims can have shares of a device.
 const SHARES_SHARE = 0.3;
+
+// Share of the worlds whose agent exports its records. Their calm is long: a collector that was away is tried again after
+// a minute at most.
+const ARCHIVE_SHARE = 0.15;
 
 // Share of the worlds whose log of lifecycle events is short, and how often consumers are killed in them.
 const SHORT_LOG_SHARE = 0.2;
@@ -180,11 +187,12 @@ function draw(machine: Machine, seed: number, isQuick: boolean, drawn: OwnRates)
     hasShares: seededRandom(seed + SHARES)() < SHARES_SHARE,
     hasPools: false,
     hasShortLog: seededRandom(seed + SHORT_LOG_SEED)() < SHORT_LOG_SHARE,
+    hasArchive: !isQuick && seededRandom(seed + ARCHIVE)() < ARCHIVE_SHARE,
     settings: drawSettings(machine),
     rollingUpdate: Number.isFinite(faults.secondAgents) && machine.chance(0.6),
   };
   if (plan.hasShortLog) faults.consumerKills = Math.min(faults.consumerKills, SHORT_LOG_KILLS_MS);
-  const isShort = plan.drivers === 0 && !plan.hasBinding && seed % LONG_CALM_EVERY !== 0;
+  const isShort = plan.drivers === 0 && !plan.hasBinding && !plan.hasArchive && seed % LONG_CALM_EVERY !== 0;
   const mayHavePools =
     isSmall && !isQuick && plan.drivers === 0 && !plan.hasBinding && seed % LONG_CALM_EVERY !== 0;
   const poolRandom = seededRandom(seed + POOLS);

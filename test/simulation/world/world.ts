@@ -8,6 +8,7 @@ import { AgentHost, STATUS_ADDRESS } from "./agent-host.ts";
 import { ApiOutages } from "./api-outages.ts";
 import { ApiServer, NODE } from "./api-server.ts";
 import { Budgets } from "./budgets.ts";
+import { Collector } from "./collector.ts";
 import { Consumer } from "./consumer.ts";
 import { Devices } from "./devices.ts";
 import { Disk } from "./disk.ts";
@@ -54,6 +55,8 @@ export class World {
   readonly devices: Devices;
   /** Undefined if no pool of the world is one beyond the node. */
   readonly pools: SharedPools | undefined;
+  /** Undefined if the agent exports nothing. */
+  readonly collector: Collector | undefined;
   readonly otherWriters: OtherWriters;
   readonly katalyst: KatalystAgent;
   /** Number of faults by name. */
@@ -97,6 +100,8 @@ export class World {
       rates: faults,
     });
     this.#drawPlugins();
+    this.collector = this.plan.hasArchive ? new Collector(machine, this.history) : undefined;
+    this.archiveEndpoint = this.collector?.endpoint ?? "";
     this.otherWriters = new OtherWriters(machine, this.api, this.history);
     this.katalyst = new KatalystAgent(machine, this.history, this.api);
     this.budgets = new Budgets(machine, this.history, this.api);
@@ -182,10 +187,12 @@ export class World {
     init.run(() => this.#control());
     for (const plugin of this.plugins) init.run(() => plugin.start());
     for (const consumer of this.consumers) consumer.start();
+    this.collector?.start();
     init.run(() => this.agent.start());
     init.run(() => this.pools?.start());
     await scheduler.run(FIRST_MS, isOver);
     new Storm(this).begin();
+    this.collector?.storm(seededRandom(this.seed + COLLECTOR));
     await scheduler.run(FIRST_MS + plan.stormMs, isOver);
     if (isOver()) return;
     this.#calm();
@@ -217,6 +224,7 @@ export class World {
     for (const consumer of this.consumers) consumer.settle();
     this.devices.binding?.settle();
     this.pools?.settle();
+    this.collector?.settle();
   }
 
   /** Runs the disruption controller, if there are budgets at all. */
@@ -297,6 +305,8 @@ const LONG_AWAY_MS = 60_000;
 const NAMES_ALL = 7;
 // Between the seeds of a world and of its runtime, which has chance of its own.
 const RUNTIME = 6_000_011;
+// The same of its collector.
+const COLLECTOR = 15_000_017;
 
 // State is written thousands of times: not to a disk, where there is another place.
 function sharedMemory(): string {
