@@ -78,7 +78,8 @@ function watchFocus(): void {
   globalThis.focusWatch = {
     isAround() {
       const element = document.activeElement;
-      if (!element || element === document.body) return true;
+      // Where the walk begins depends on what had the focus before: it may begin behind the last control.
+      if (!element || element === document.body) return reached.size > 0;
       // A field of a date has a stop for each of its parts.
       if (element === last) return false;
       last = element;
