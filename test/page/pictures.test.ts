@@ -40,47 +40,47 @@ const sizes = [
 const pictured: [...(typeof worldViews)[number], typed?: string][] = [...worldViews, ...worldOverlays];
 
 describe.each(pictured)("the view %s", (view, hash, shows, typed) => {
-  describe.each(sizes)("%d pixels wide", (width, height) => {
-    it.each(["light", "dark"] as const)("looks as before: %s", async (colorScheme) => {
-      await using open = await OpenPage.open(browser, world.address, {
-        width,
-        height,
-        colorScheme,
-        scale: SCALE,
-      });
-      await stopTime(open, world);
-      await open.goTo(hash);
-      // The node's name, which arrives by itself, moves what is below it.
-      await open.page.locator("header .badge.mode").waitFor();
-      await open.see(shows);
-      if (typed) await typeAbove(open, typed);
-      const file = `${view}-${width}-${colorScheme}.png`;
-      if (process.env.UPDATE_PICTURES) {
-        mkdirSync(pictures, { recursive: true });
-        writeFileSync(join(pictures, file), await settledPicture(open));
-        return;
-      }
-      const before = readFileSync(join(pictures, file));
-      let now: Buffer = before;
-      // A view may still read answers.
-      await expect
-        .poll(
-          async () => {
-            now = await open.page.screenshot({ animations: "disabled" });
-            return await pictureDifference(open.page, before, now);
-          },
-          { timeout: 15_000, message: `a picture that differs is ${join(failed, file)}` },
-        )
-        .toBeLessThan(MOST_DIFFERENCE)
-        .catch((error: Error) => {
-          mkdirSync(failed, { recursive: true });
-          writeFileSync(join(failed, file), now);
-          throw error;
-        });
-      open.expectNoProblems();
-    });
+  it.each(sizes)("looks as before, %d pixels wide, light and dark", async (width, height) => {
+    await using open = await OpenPage.open(browser, world.address, { width, height, scale: SCALE });
+    await stopTime(open, world);
+    await open.goTo(hash);
+    // The node's name, which arrives by itself, moves what is below it.
+    await open.page.locator("header .badge.mode").waitFor();
+    await open.see(shows);
+    if (typed) await typeAbove(open, typed);
+    for (const colorScheme of ["light", "dark"] as const) {
+      await open.page.emulateMedia({ colorScheme });
+      await compare(open, `${view}-${width}-${colorScheme}.png`);
+    }
+    open.expectNoProblems();
   });
 });
+
+/** Compares what a page shows with a picture, or draws the picture. */
+async function compare(open: OpenPage, file: string): Promise<void> {
+  if (process.env.UPDATE_PICTURES) {
+    mkdirSync(pictures, { recursive: true });
+    writeFileSync(join(pictures, file), await settledPicture(open));
+    return;
+  }
+  const before = readFileSync(join(pictures, file));
+  let now: Buffer = before;
+  // A view may still read answers.
+  await expect
+    .poll(
+      async () => {
+        now = await open.page.screenshot({ animations: "disabled" });
+        return await pictureDifference(open.page, before, now);
+      },
+      { timeout: 15_000, message: `a picture that differs is ${join(failed, file)}` },
+    )
+    .toBeLessThan(MOST_DIFFERENCE)
+    .catch((error: Error) => {
+      mkdirSync(failed, { recursive: true });
+      writeFileSync(join(failed, file), now);
+      throw error;
+    });
+}
 
 it("a state without its color, or a card at another place, is a difference", async () => {
   await using open = await OpenPage.open(browser, world.address, { width: 1440, height: 900, scale: SCALE });
