@@ -23,8 +23,8 @@ interface KnownPod extends EncodablePod {
 // Pods are large, and the process does not return all memory that a page has used.
 const PAGE_SIZE = 100;
 const MOST_NAMED = 1_000;
-// A reopened watch first delivers the changes that were missed. For this time after it opens, milliseconds, an event
-// does not imply that all changes are known.
+// A reopened watch first delivers the changes that were missed. For this time after it opens, in milliseconds, only a
+// bookmark implies that all changes are known.
 const BACKLOG_MS = 5_000;
 // A watch that opens within this time after a list has missed nothing.
 const SOON_MS = 50;

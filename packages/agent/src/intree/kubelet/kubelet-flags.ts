@@ -31,8 +31,8 @@ export class KubeletFlags {
   }
 
   /**
-   * Returns the kubelet's flags; empty if there are none or its process is not visible. Those of a kubelet that has ended
-   * are kept until the next search, because it is usually started again with them.
+   * Returns the kubelet's flags. Empty if there are none or no kubelet process is visible. After the kubelet exits, its
+   * last flags are returned until the next search: a restart rarely changes them.
    */
   async read(signal: AbortSignal): Promise<TopologyFlags> {
     const now = this.#clock.monotonic();
